@@ -1,0 +1,42 @@
+"""What every dataset yields: one colour image with its depth."""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float32]
+Mask = NDArray[np.bool_]
+
+
+@dataclass
+class Pair:
+    """One scene. Depth is in metres, or in the dataset's own levels (see `Dataset.unit`).
+
+    rgb: (H, W, 3) float32 in [0, 1].
+    target: (H, W) float32 ground truth, and `valid` (H, W) bool: True where it may be scored.
+    low: (h, w) float32 map of a real sensor in the same unit, or None when the low-resolution
+        input is to be made from the target; `low_valid` (h, w) bool is its mask.
+    """
+
+    name: str
+    rgb: Array
+    target: Array
+    valid: Mask
+    low: Array | None = None
+    low_valid: Mask | None = None
+
+
+class Dataset(Protocol):
+    """A sequence of pairs.
+
+    name: shown in tables. unit: "m" or "level" (8-bit codes of Middlebury and Lu).
+    """
+
+    name: str
+    unit: str
+
+    def __len__(self) -> int: ...
+
+    def __getitem__(self, index: int) -> Pair: ...

@@ -1,0 +1,50 @@
+"""What every prompt returns, and what it declares about itself."""
+
+from typing import NamedTuple, Protocol, runtime_checkable
+
+import torch
+from torch import Tensor
+
+
+class Prompt(NamedTuple):
+    """What a foundation model says about a colour image.
+
+    features: four maps F_1..F_4, each (B, channels[i], ?, ?) at the network's own resolution,
+        covering exactly the image (so that resizing to H×W aligns them).
+    depth: (B, 1, H, W) relative depth Y′, or None for prompts without a depth head.
+    """
+
+    features: tuple[Tensor, ...]
+    depth: Tensor | None
+
+
+@runtime_checkable
+class PromptModel(Protocol):
+    """A prompt is an ``nn.Module`` with these attributes; ``prompt(rgb) -> Prompt``.
+
+    channels: channel count of each of the four feature maps.
+    multiple_of: side multiple of the network's own working size (14 for ViT/14, 4 for `tiny`).
+    inverse: True when `depth` grows towards the camera (disparity-like).
+    licence: licence of the weights, as shown to the user.
+    """
+
+    channels: tuple[int, int, int, int]
+    multiple_of: int
+    inverse: bool
+    licence: str
+
+    def __call__(self, rgb: Tensor) -> Prompt:
+        """rgb (B, 3, H, W) in [0, 1] of any size; resizing happens inside."""
+        ...
+
+
+TUNING = ("frozen", "bias", "full")
+
+
+def set_tuning(module: torch.nn.Module, tuning: str) -> None:
+    """Choose what of a prompt is trained: nothing, every bias (the authors' choice), or all."""
+    if tuning not in TUNING:
+        raise ValueError(f"tuning must be one of {', '.join(TUNING)}, got {tuning!r}")
+    for name, parameter in module.named_parameters():
+        is_bias = name.rsplit(".", 1)[-1] == "bias"
+        parameter.requires_grad_(tuning == "full" or (tuning == "bias" and is_bias))

@@ -1,0 +1,100 @@
+"""Every resampling and padding of the project.
+
+One pixel-centre rule everywhere: pixel i of n covers [i, i+1)/n of the image, its centre is at
+(i + 0.5)/n. Under this rule two maps of different size cover the same field of view, for any pair
+of sizes and any ratio per axis.
+
+`bicubic` equals Pillow's BICUBIC on float images (a = -0.5, antialiased when shrinking), which is
+the resampler of the field's benchmarks. OpenCV's INTER_CUBIC and torch without antialias differ.
+"""
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+Size = tuple[int, int]
+
+
+def bicubic(x: Tensor, size: Size) -> Tensor:
+    """Pillow's bicubic of (B, C, h, w) to (B, C, H, W); shrinking antialiases."""
+    if tuple(x.shape[-2:]) == tuple(size):
+        return x
+    return F.interpolate(x, size=size, mode="bicubic", antialias=True, align_corners=False)
+
+
+def bilinear(x: Tensor, size: Size) -> Tensor:
+    """Antialiased bilinear of (B, C, h, w) to (B, C, H, W); never leaves the range of its input."""
+    if tuple(x.shape[-2:]) == tuple(size):
+        return x
+    return F.interpolate(x, size=size, mode="bilinear", antialias=True, align_corners=False)
+
+
+def nearest(x: Tensor, size: Size) -> Tensor:
+    """Value of the source pixel whose area holds the target pixel's centre."""
+    return F.interpolate(x, size=size, mode="nearest-exact")
+
+
+def low_size(size: Size, scale: float) -> Size:
+    """Size of the low-resolution map at this scale, floored as the field's loaders do."""
+    return max(1, int(size[0] // scale)), max(1, int(size[1] // scale))
+
+
+def masked_bicubic(x: Tensor, valid: Tensor, size: Size) -> tuple[Tensor, Tensor]:
+    """Bicubic that never looks at invalid pixels: holes neither bleed nor ring.
+
+    Without holes this is exactly `bicubic`. Next to a hole the hole is first filled from its
+    surroundings, so the kernel sees a smooth continuation instead of a cliff.
+
+    Args:
+        x: (B, 1, h, w); values at invalid pixels are ignored (they may be NaN).
+        valid: (B, 1, h, w) bool.
+
+    Returns:
+        values (B, 1, H, W), finite everywhere if any pixel is valid; and the mask (B, 1, H, W) of
+        target pixels whose nearest source pixel (growing) or the larger part of whose area
+        (shrinking) is valid.
+    """
+    filled = fill_holes(x, valid)
+    grows = size[0] >= x.shape[-2] and size[1] >= x.shape[-1]
+    share = valid.to(x.dtype)
+    mask = nearest(share, size) if grows else bilinear(share, size)
+    return bicubic(filled, size), mask > 0.5
+
+
+def fill_holes(x: Tensor, valid: Tensor) -> Tensor:
+    """Replace invalid pixels by a smooth continuation of the valid ones (pull-push pyramid).
+
+    Each level halves the map by averaging valid pixels only; holes take the bilinear value of the
+    next coarser level. Valid pixels are returned untouched. All-invalid maps become zero.
+
+    Args:
+        x: (B, 1, h, w); valid: (B, 1, h, w) bool.
+    """
+    x = torch.where(valid, x, torch.zeros_like(x))
+    if bool(valid.all()):
+        return x
+    h, w = x.shape[-2:]
+    if h == 1 and w == 1:
+        return x
+    weight = valid.to(x.dtype)
+    half = ((h + 1) // 2, (w + 1) // 2)
+    pooled_weight = F.adaptive_avg_pool2d(weight, half)
+    coarse_valid = pooled_weight > 0
+    safe_weight = pooled_weight.clamp_min(torch.finfo(x.dtype).tiny)
+    coarse = F.adaptive_avg_pool2d(x, half) / safe_weight
+    coarse = fill_holes(torch.where(coarse_valid, coarse, torch.zeros_like(coarse)), coarse_valid)
+    return torch.where(valid, x, bilinear(coarse, (h, w)))
+
+
+def pad_to_multiple(x: Tensor, multiple: int) -> Tensor:
+    """Pad (B, C, H, W) at the bottom and right so that both sides are multiples.
+
+    Mirrors without repeating the edge pixel where the image is large enough, else repeats the edge
+    pixel. Undo with ``y[..., :H, :W]``.
+    """
+    H, W = x.shape[-2:]
+    bottom, right = -H % multiple, -W % multiple
+    if not bottom and not right:
+        return x
+    mode = "reflect" if bottom < H and right < W else "replicate"
+    return F.pad(x, (0, right, 0, bottom), mode=mode)
