@@ -1,0 +1,134 @@
+"""The training configuration: a TOML file, validated; unknown keys are refused.
+
+Every field has a default that works, so a config file states only what a run is about.
+"""
+
+import tomllib
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from ducos.errors import InputError
+
+
+class Section(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class ModelConfig(Section):
+    """Which network; `kwargs` are its own arguments."""
+
+    name: str = "ducos-compact"
+    prompt: str | None = Field(None, description='prompt name, "none" for none, unset for the default')
+    prompt_options: dict[str, Any] = Field(default_factory=dict)
+    kwargs: dict[str, Any] = Field(default_factory=dict)
+    start: str | None = Field(None, description="weight file to start from (same architecture)")
+    start_prompt: str | None = Field(None, description="weight file whose prompt to start from")
+
+
+class DataConfig(Section):
+    """What is learned from, and how low-resolution maps are made of it."""
+
+    train: str = Field("shapes:64", description="dataset, as in `ducos eval --dataset`")
+    validation: str = Field("", description="held-out dataset; empty: a share of the training scenes")
+    validation_share: float = Field(0.1, ge=0, lt=1)
+    validation_images: int = Field(12, ge=1, description="how many images each validation uses")
+    crop: int = Field(128, ge=16)
+    scales: tuple[float, float] = (2.0, 16.0)
+    degradations: dict[str, float] = Field(default_factory=lambda: {"bicubic": 1.0})
+    workers: int = Field(0, ge=0)
+    flip: bool = True
+    zoom: float = Field(1.0, gt=0, le=1)
+    invert: float = Field(0.0, ge=0, le=1)
+    quantise: float = Field(0.0, ge=0, le=1)
+    colour: float = Field(0.0, ge=0, le=1)
+    shift: float = Field(0.0, ge=0)
+    holes: float = Field(0.0, ge=0, le=1)
+
+    @model_validator(mode="after")
+    def _scales_in_order(self) -> "DataConfig":
+        if not 1 <= self.scales[0] <= self.scales[1]:
+            raise ValueError(f"scales must be 1 <= smallest <= largest, got {self.scales}")
+        return self
+
+
+class ConstraintConfig(Section):
+    """Overrides of one constraint; see dual.Constraint."""
+
+    epsilon: float | None = Field(None, ge=0)
+    multiplier: float | None = Field(None, ge=0)
+    rate: float | None = Field(None, ge=0)
+    penalty: float | None = Field(None, ge=0)
+
+
+class DualConfig(Section):
+    """How the constraints are weighed. LD on/off of the ablation is preset "paper" or "fixed"."""
+
+    preset: Literal["fixed", "paper", "constrained"] = "paper"
+    constraints: list[Literal["alignment", "edge"]] = Field(default=["alignment", "edge"])
+    decay: Literal["none", "compounding", "linear"] | None = None
+    alignment: ConstraintConfig = ConstraintConfig()
+    edge: ConstraintConfig = ConstraintConfig()
+    edge_normalise: bool = True
+    edge_magnitude: bool = True
+
+
+class TrainConfig(Section):
+    """The loop. Alg. 1 uses a rate of 1e-5; small networks want more."""
+
+    steps: int = Field(1000, ge=1)
+    steps_per_epoch: int = Field(0, ge=0, description="0: once through the training set")
+    batch_size: int = Field(4, ge=1, description="of all processes together")
+    rate: float = Field(1e-5, gt=0)
+    betas: tuple[float, float] = (0.9, 0.999)
+    schedule: Literal["constant", "cosine", "steps"] = "constant"
+    warmup: int = Field(0, ge=0)
+    milestones: list[int] = Field(default_factory=list, description='steps at which "steps" decays')
+    gamma: float = Field(0.5, gt=0, le=1)
+    clip: float = Field(0.0, ge=0, description="largest gradient norm; 0: no clipping")
+    average: float = Field(0.0, ge=0, lt=1, description="decay of the weight average; 0: none")
+    objectives: dict[Literal["reconstruction", "prompt"], float] = Field(
+        default_factory=lambda: {"reconstruction": 1.0}
+    )
+    seed: int = 0
+    validate_every: int = Field(500, ge=1)
+    save_every: int = Field(200, ge=1)
+    log_every: int = Field(10, ge=1)
+    validation_scales: list[float] = Field(default=[4.0, 8.0, 16.0])
+
+
+class Config(Section):
+    model: ModelConfig = ModelConfig()
+    data: DataConfig = DataConfig()
+    dual: DualConfig = DualConfig()
+    train: TrainConfig = TrainConfig()
+
+
+def load_config(path: Path, overrides: list[str] | None = None) -> Config:
+    """Read a TOML file and apply `section.key=value` overrides, whose values are TOML too."""
+    try:
+        tree = tomllib.loads(Path(path).read_text())
+    except OSError as problem:
+        raise InputError(f"cannot read the config {path}: {problem.strerror}") from None
+    except tomllib.TOMLDecodeError as problem:
+        raise InputError(f"{path} is not valid TOML: {problem}") from None
+    for override in overrides or []:
+        key, separator, text = override.partition("=")
+        if not separator:
+            raise InputError(f"--set takes section.key=value, got {override!r}")
+        try:
+            value = tomllib.loads(f"value = {text}")["value"]
+        except tomllib.TOMLDecodeError:
+            value = text  # a bare word is a string
+        branch = tree
+        *parents, leaf = key.strip().split(".")
+        for parent in parents:
+            branch = branch.setdefault(parent, {})
+        branch[leaf] = value
+    try:
+        return Config.model_validate(tree)
+    except ValidationError as problem:
+        first = problem.errors()[0]
+        where = ".".join(str(part) for part in first["loc"])
+        raise InputError(f"{path}: {where}: {first['msg']} (got {first['input']!r})") from None

@@ -1,0 +1,227 @@
+"""Training batches: crop, flip, zoom, degrade, normalise.
+
+`PatchBatches(...)[step]` is a pure function of (seed, step): the order of images, every crop and
+every draw of noise follow from the two. Resuming a run, adding loader workers or splitting a batch over processes
+therefore cannot change what is learned from.
+"""
+
+from dataclasses import dataclass, fields
+
+import cv2
+import numpy as np
+import torch
+from torch import Tensor
+
+from ducos.data.pair import Array, Dataset, Mask, Pair
+from ducos.degrade import DEGRADATIONS
+from ducos.normalise import Range, range_of
+from ducos.resize import fill_holes, low_size
+
+
+@dataclass
+class Batch:
+    """rgb (B,3,H,W) in [0,1]; low (B,1,h,w) and target (B,1,H,W) normalised by `range`, which comes
+    from `low` alone; low_valid, valid: their masks; inverse (B,): target is inverse depth."""
+
+    rgb: Tensor
+    low: Tensor
+    low_valid: Tensor
+    target: Tensor
+    valid: Tensor
+    range: Range
+    inverse: Tensor
+
+    def part(self, start: int, stop: int) -> "Batch":
+        """The samples start..stop, for one process of several."""
+
+        def cut(value: Tensor | Range) -> Tensor | Range:
+            if isinstance(value, Range):
+                return Range(value.lowest[start:stop], value.highest[start:stop])
+            return value[start:stop]
+
+        return Batch(*(cut(getattr(self, f.name)) for f in fields(self)))  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True)
+class Augmentation:
+    """What varies from patch to patch. Shares are probabilities.
+
+    zoom: smallest factor by which an image is shrunk before cropping (1 = never): more edges per patch.
+    invert: share of patches turned into inverse depth; benchmarks such as Middlebury are disparity.
+    quantise: share of patches rounded to 256 levels, as those benchmarks are.
+    colour: strength of gamma, gain, tint, noise, blur and JPEG on the colour image (0 = off).
+    shift: largest registration error between colour and depth, in pixels.
+    holes: share of patches whose low-resolution map gets holes.
+    """
+
+    flip: bool = True
+    zoom: float = 1.0
+    invert: float = 0.0
+    quantise: float = 0.0
+    colour: float = 0.0
+    shift: float = 0.0
+    holes: float = 0.0
+
+
+class PatchBatches:
+    """Batch number `step` of a run.
+
+    Args:
+        dataset: pairs with targets.
+        crop: side of the square patches in pixels.
+        scales: (smallest, largest); one scale is drawn per batch, log-uniformly, so that all its
+            low-resolution maps have one size.
+        degradations: name -> share, drawn per batch.
+    """
+
+    def __init__(
+        self,
+        dataset: Dataset,
+        *,
+        batch_size: int,
+        crop: int,
+        scales: tuple[float, float],
+        degradations: dict[str, float],
+        augmentation: Augmentation,
+        seed: int,
+    ):
+        self.dataset = dataset
+        self.batch_size = batch_size
+        self.crop = crop
+        self.scales = scales
+        self.degradations = degradations
+        self.augmentation = augmentation
+        self.seed = seed
+
+    @property
+    def steps_per_epoch(self) -> int:
+        return max(1, len(self.dataset) // self.batch_size)
+
+    def __getitem__(self, step: int) -> Batch:
+        epoch, within = divmod(step, self.steps_per_epoch)
+        order = np.random.default_rng([self.seed, 1, epoch]).permutation(len(self.dataset))
+        chosen = np.take(
+            order, range(within * self.batch_size, (within + 1) * self.batch_size), mode="wrap"
+        )
+        rng = np.random.default_rng([self.seed, 2, step])
+        patches = [self.patch(self.dataset[int(index)], rng) for index in chosen]
+        rgb, target, valid, inverse = (torch.stack(part) for part in zip(*patches, strict=True))
+
+        smallest, largest = self.scales
+        scale = float(np.exp(rng.uniform(np.log(smallest), np.log(largest))))
+        names = list(self.degradations)
+        shares = np.array([self.degradations[name] for name in names], float)
+        name = names[int(rng.choice(len(names), p=shares / shares.sum()))]
+        generator = torch.Generator().manual_seed(int(rng.integers(2**62)))
+        size = low_size((self.crop, self.crop), scale)
+        low, low_valid = DEGRADATIONS[name](target, valid, rgb, size, generator)
+        low_valid = punch_holes(low_valid, self.augmentation.holes, rng)
+        limits = range_of(low, low_valid)
+        return Batch(
+            rgb=rgb,
+            low=limits.apply(fill_holes(low, low_valid)),
+            low_valid=low_valid,
+            target=limits.apply(target),
+            valid=valid & low_valid.any(3, keepdim=True).any(2, keepdim=True),
+            range=limits,
+            inverse=inverse,
+        )
+
+    def patch(self, pair: Pair, rng: np.random.Generator) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """One augmented patch: rgb (3,n,n), target (1,n,n), valid (1,n,n), inverse ()."""
+        options = self.augmentation
+        rgb, target, valid = crop(pair, self.crop, options.zoom, options.shift, rng)
+        if options.flip:
+            rgb, target, valid = flip(rgb, target, valid, rng)
+        inverse = bool(rng.random() < options.invert)
+        if inverse:
+            valid = valid & (target > 0)
+            target = np.where(valid, 1 / np.where(valid, target, 1), 0).astype(np.float32)
+        if rng.random() < options.quantise and valid.any():
+            lowest, highest = float(target[valid].min()), float(target[valid].max())
+            step = max(highest - lowest, 1e-6) / rng.uniform(60, 255)
+            target = np.where(valid, np.round(target / step) * step, 0).astype(np.float32)
+        if options.colour > 0:
+            rgb = recolour(rgb, options.colour, rng)
+        return (
+            torch.from_numpy(np.ascontiguousarray(rgb.transpose(2, 0, 1))),
+            torch.from_numpy(np.ascontiguousarray(target))[None],
+            torch.from_numpy(np.ascontiguousarray(valid))[None],
+            torch.tensor(inverse),
+        )
+
+
+def crop(
+    pair: Pair, side: int, zoom: float, shift: float, rng: np.random.Generator
+) -> tuple[Array, Array, Mask]:
+    """A random square, possibly of the shrunk image; depth is shrunk by picking, so edges stay sharp."""
+    rgb, target, valid = pair.rgb, pair.target, pair.valid
+    H, W = target.shape
+    factor = float(np.exp(rng.uniform(np.log(zoom), 0)))
+    factor = max(factor, side / H, side / W)
+    if factor != 1:
+        H, W = max(side, round(H * factor)), max(side, round(W * factor))
+        interpolation = cv2.INTER_AREA if factor < 1 else cv2.INTER_LINEAR
+        rgb = cv2.resize(rgb, (W, H), interpolation=interpolation)
+        target = cv2.resize(target, (W, H), interpolation=cv2.INTER_NEAREST_EXACT)
+        valid = (
+            cv2.resize(valid.astype(np.uint8), (W, H), interpolation=cv2.INTER_NEAREST_EXACT) > 0
+        )
+    top, left = int(rng.integers(H - side + 1)), int(rng.integers(W - side + 1))
+    if shift > 0:
+        move = np.float32([[1, 0, rng.uniform(-shift, shift)], [0, 1, rng.uniform(-shift, shift)]])
+        rgb = cv2.warpAffine(rgb, move, (W, H), borderMode=cv2.BORDER_REFLECT)
+    square = np.s_[top : top + side, left : left + side]
+    return rgb[square], target[square], valid[square]
+
+
+def flip(
+    rgb: Array, target: Array, valid: Mask, rng: np.random.Generator
+) -> tuple[Array, Array, Mask]:
+    """Mirror, turn upside down and transpose, each with even odds."""
+    mirror, upside_down, transpose = rng.random(3) < 0.5
+    maps = [rgb, target, valid]
+    if mirror:
+        maps = [m[:, ::-1] for m in maps]
+    if upside_down:
+        maps = [m[::-1] for m in maps]
+    if transpose:
+        maps = [np.swapaxes(m, 0, 1) for m in maps]
+    return maps[0], maps[1], maps[2]
+
+
+def recolour(rgb: Array, strength: float, rng: np.random.Generator) -> Array:
+    """Gamma, gain, tint, grey, blur, noise and JPEG, as between cameras."""
+    gamma, gain = np.exp(rng.normal(0, 0.3 * strength, 2))
+    tint = np.exp(rng.normal(0, 0.08 * strength, 3))
+    rgb = np.clip(gain * tint * rgb.astype(np.float64) ** gamma, 0, 1)
+    if rng.random() < 0.1 * strength:
+        rgb = np.repeat(rgb.mean(2, keepdims=True), 3, 2)
+    if rng.random() < 0.3 * strength:
+        rgb = cv2.GaussianBlur(rgb, (0, 0), rng.uniform(0.3, 1.0))
+    if rng.random() < 0.5 * strength:
+        rgb = rgb + rng.normal(0, rng.uniform(0, 0.03), rgb.shape)
+    rgb = np.clip(rgb, 0, 1)
+    if rng.random() < 0.3 * strength:
+        quality = int(rng.integers(50, 96))
+        code = cv2.imencode(
+            ".jpg", (rgb * 255).astype(np.uint8), [cv2.IMWRITE_JPEG_QUALITY, quality]
+        )
+        rgb = cv2.imdecode(code[1], cv2.IMREAD_COLOR) / 255.0
+    return rgb.astype(np.float32)
+
+
+def punch_holes(valid: Tensor, share: float, rng: np.random.Generator) -> Tensor:
+    """Knock blobs out of a share of the masks (B, 1, h, w), from single pixels to a third of the map."""
+    valid = valid.clone()
+    h, w = valid.shape[-2:]
+    for sample in valid:
+        if rng.random() >= share:
+            continue
+        for _ in range(int(rng.integers(1, 8))):
+            y, x = rng.uniform(0, h), rng.uniform(0, w)
+            radius = np.exp(rng.uniform(np.log(0.5), np.log(max(1.0, min(h, w) / 6))))
+            rows = torch.arange(h)[:, None] + 0.5 - y
+            columns = torch.arange(w)[None] + 0.5 - x
+            sample[0] &= rows**2 + columns**2 > radius**2
+    return valid

@@ -1,0 +1,24 @@
+"""Rendered training rooms: `<scene>_<view>_rgb.jpg|png`, `_depth.png`, `.json`.
+
+Depth is planar, 16-bit, in units of 0.25 mm (so it ends at 16.4 m); 0 is a hole. Several views show
+one scene, whose number stands before the underscore: see `split_by_scene`.
+"""
+
+from dataclasses import replace
+from pathlib import Path
+
+from ducos.data.files import FileDataset, existing_folder
+from ducos.data.folder import pairs_by_suffix
+
+LAYOUT = "<scene>_<view>_rgb.jpg (or .png) and <scene>_<view>_depth.png"
+METRES_PER_CODE = 0.00025
+
+
+class Synth(FileDataset):
+    def __init__(self, root: str | Path):
+        folder = existing_folder(root, LAYOUT)
+        files = [
+            replace(row, scale=METRES_PER_CODE, scene=row.name.split("_")[0])
+            for row in pairs_by_suffix(folder, LAYOUT)
+        ]
+        super().__init__("synth", "m", files)

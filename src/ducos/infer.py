@@ -1,0 +1,186 @@
+"""super_resolve: the one way in for people, command line, server and evaluation.
+
+Units, masks, normalisation and their undoing happen here and nowhere else.
+"""
+
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from ducos import io
+from ducos.checkpoint import load_model
+from ducos.errors import InputError
+from ducos.models import MODELS, Prediction, create
+from ducos.normalise import range_of
+from ducos.resize import fill_holes, masked_bicubic, nearest
+
+WEIGHTS = Path(__file__).parent / "weights"
+LARGEST_ASPECT_MISMATCH = 1.25
+
+
+@dataclass
+class Result:
+    """A super-resolved depth map, at the size of the colour image.
+
+    depth: (H, W) float32, metres (or the unit of a relative input).
+    valid: (H, W) bool; False only where holes were asked to stay.
+    measured: (H, W) bool; True where the sensor measured, False where the value was filled in.
+    sigma: (H, W) float32, one standard deviation in metres, or None if the model has none.
+    note: how the unit of the input was decided. model: which model ran.
+    residual: RMS difference between the shrunk result and the valid input, same unit as depth.
+    """
+
+    depth: Any
+    valid: Any
+    measured: Any
+    sigma: Any | None
+    note: str
+    model: str
+    residual: float
+
+
+def default_model() -> str:
+    """The embedded trained model, or bicubic while there is none."""
+    return "ducos-tiny" if (WEIGHTS / "ducos-tiny.safetensors").is_file() else "bicubic"
+
+
+@lru_cache(maxsize=4)
+def load(name: str) -> nn.Module:
+    """A model ready for use: an embedded one, one without weights, or a weight file's path."""
+    embedded = WEIGHTS / f"{name}.safetensors"
+    if embedded.is_file():
+        return load_model(embedded)[0]
+    if name in MODELS:
+        if MODELS[name].prompt is None:
+            model = create(name)
+            if not any(True for _ in model.parameters()):
+                return model.eval()
+        raise InputError(
+            f"{name} has no weights in this package; train it (`ducos train`) or convert the "
+            "authors' (`ducos convert`), then give the .safetensors file as the model"
+        )
+    if Path(name).exists() or Path(name).suffix:
+        return load_model(Path(name))[0]
+    raise InputError(f"unknown model {name!r}; give a .safetensors file or one of: {', '.join(MODELS)}")
+
+
+def super_resolve(
+    rgb: Any,
+    depth: Any,
+    *,
+    model: str | nn.Module | None = None,
+    unit: str = "auto",
+    scale: float | None = None,
+    mask: Any = None,
+    keep_holes: bool = False,
+    any_aspect: bool = False,
+) -> Result:
+    """Bring a low-resolution depth map to the size of its colour image.
+
+    Args:
+        rgb: path, PIL image, (H, W, 3) array or (3, H, W) tensor.
+        depth: path, (h, w) array or tensor; any ratio to rgb, the same field of view.
+        model: a name from `ducos models`, a weight file, or a module; None takes the default.
+        unit: of stored depth values: "m", "mm", "cm", "relative", or "auto" to guess and say so.
+        scale: metres per stored value, instead of a unit.
+        mask: (h, w), True or nonzero where depth is valid, beside what the values say themselves.
+        keep_holes: leave pixels that no measurement covers invalid instead of filling them.
+        any_aspect: accept maps whose aspect ratio differs from the image's.
+
+    Returns:
+        Result; its maps are tensors if `depth` is one, else arrays.
+    """
+    as_tensor = isinstance(depth, Tensor)
+    image = read_colour(rgb)
+    low = read_low(depth, unit, scale, mask)
+    check_sizes(image.shape[:2], low.metres.shape, any_aspect)
+    name = model if isinstance(model, str) else default_model() if model is None else "given module"
+    network = model if isinstance(model, nn.Module) else load(name)
+
+    rgb_tensor = torch.from_numpy(image).permute(2, 0, 1)[None].contiguous()
+    low_tensor = torch.from_numpy(low.metres)[None, None]
+    valid = torch.from_numpy(low.valid)[None, None]
+    was_training = network.training
+    network.eval()
+    with torch.inference_mode():
+        prediction = predict(network, rgb_tensor, low_tensor, valid)
+    network.train(was_training)
+
+    measured = nearest(valid.float(), image.shape[:2])[0, 0] > 0.5  # type: ignore[arg-type]
+    out = prediction.depth[0, 0].clone()
+    covered = measured if keep_holes else torch.ones_like(measured)
+    out = torch.where(covered, out, torch.zeros_like(out))
+    sigma = prediction.aux.get("sigma")
+    residual = disagreement(prediction.depth, low_tensor, valid)
+    maps = {"depth": out, "valid": covered, "measured": measured}
+    maps["sigma"] = None if sigma is None else sigma[0, 0].clone()
+    if not as_tensor:
+        maps = {key: None if value is None else value.numpy() for key, value in maps.items()}
+    return Result(**maps, note=low.note, model=name, residual=residual)
+
+
+def predict(model: nn.Module, rgb: Tensor, low: Tensor, valid: Tensor) -> Prediction:
+    """Run a model on metres: normalise by the low-resolution map alone, fill holes, undo.
+
+    Args:
+        rgb: (B, 3, H, W) in [0, 1]; low: (B, 1, h, w) metres; valid: (B, 1, h, w) bool.
+    """
+    size = (min(low.shape[-2], rgb.shape[-2]), min(low.shape[-1], rgb.shape[-1]))
+    if size != tuple(low.shape[-2:]):  # a depth map finer than its image: shrink it first
+        low, valid = masked_bicubic(low, valid, size)
+    limits = range_of(low, valid)
+    normalised = limits.apply(fill_holes(low, valid))
+    prediction: Prediction = model(rgb, normalised, valid)
+    depth = limits.undo(prediction.depth)
+    aux = dict(prediction.aux)
+    if "sigma" in aux:
+        aux["sigma"] = aux["sigma"] * limits.span
+    return Prediction(depth, aux)
+
+
+def disagreement(depth: Tensor, low: Tensor, valid: Tensor) -> float:
+    """RMS difference between the result, shrunk to the input's size, and the valid input."""
+    size = (low.shape[-2], low.shape[-1])
+    shrunk, _ = masked_bicubic(depth, torch.ones_like(depth, dtype=torch.bool), size)
+    return float((shrunk - low)[valid].square().mean().sqrt())
+
+
+def read_colour(rgb: Any) -> np.ndarray:
+    """(H, W, 3) float32 in [0, 1] from a path, PIL image, array or (3, H, W) tensor."""
+    if isinstance(rgb, str | Path):
+        return io.read_rgb(rgb)
+    if isinstance(rgb, Tensor):
+        if rgb.ndim != 3 or rgb.shape[0] != 3:
+            raise InputError(f"a colour tensor must be (3, H, W), got {tuple(rgb.shape)}")
+        rgb = rgb.detach().cpu().permute(1, 2, 0).numpy()
+    return io.as_rgb(np.asarray(rgb))
+
+
+def read_low(depth: Any, unit: str, scale: float | None, mask: Any) -> io.DepthMap:
+    """The low-resolution map in metres with its mask, from a path, array or tensor."""
+    if isinstance(mask, str | Path):
+        mask = io.read_mask(mask)
+    if isinstance(mask, Tensor):
+        mask = mask.detach().cpu().numpy()
+    if isinstance(depth, str | Path):
+        return io.read_depth(depth, unit=unit, scale=scale, mask=mask)
+    if isinstance(depth, Tensor):
+        depth = depth.detach().cpu().numpy()
+    return io.as_depth(np.asarray(depth), unit=unit, scale=scale, mask=mask)
+
+
+def check_sizes(size: tuple[int, ...], low_size: tuple[int, ...], any_aspect: bool) -> None:
+    """Refuse pairs that cannot show the same field of view."""
+    ratio = (size[0] / low_size[0]) / (size[1] / low_size[1])
+    if not any_aspect and max(ratio, 1 / ratio) > LARGEST_ASPECT_MISMATCH:
+        turned = " (is one of them turned by 90°?)" if (size[0] > size[1]) != (low_size[0] > low_size[1]) else ""
+        raise InputError(
+            f"the colour image is {size[1]}×{size[0]} but the depth map {low_size[1]}×{low_size[0]}: "
+            f"their aspect ratios differ by {max(ratio, 1 / ratio):.2f}×{turned}; crop both to the same "
+            "field of view, or pass any_aspect / --any-aspect if they do show the same"
+        )

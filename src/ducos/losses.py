@@ -1,0 +1,138 @@
+"""Objectives and constraints: pure functions of a prediction and its batch, each -> scalar.
+
+`OBJECTIVES` are what is minimised, `CONSTRAINTS` what `dual.Dual` holds below an ε.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from ducos.normalise import Range
+
+# A batch has, beside others: target (B,1,H,W) normalised, valid (B,1,H,W) bool, range: Range,
+# inverse (B,) bool: True where the target is inverse depth (disparity-like).
+Batch = Any
+
+
+def masked_mean(x: Tensor, mask: Tensor) -> Tensor:
+    """Mean over the True pixels of each image of (B, 1, H, W), then over the images.
+
+    Every image counts alike, as in evaluation, and a batch split over processes gives the same
+    gradient as a whole one. Invalid values may be NaN; an image without valid pixels adds 0.
+    """
+    total = torch.where(mask, x, torch.zeros_like(x)).sum((1, 2, 3))
+    return (total / mask.sum((1, 2, 3)).clamp_min(1)).mean()
+
+
+def min_max(x: Tensor, mask: Tensor) -> Tensor:
+    """N of Eq. 9: each image of (B, 1, H, W) to [0, 1] over its True pixels; 0 elsewhere."""
+    infinity = torch.full_like(x, torch.inf)
+    lowest = torch.where(mask, x, infinity).amin((2, 3), keepdim=True)
+    highest = torch.where(mask, x, -infinity).amax((2, 3), keepdim=True)
+    any_valid = mask.any(3, keepdim=True).any(2, keepdim=True)
+    lowest = torch.where(any_valid, lowest, torch.zeros_like(lowest))
+    span = torch.where(any_valid, highest - lowest, torch.ones_like(lowest))
+    normalised = (x - lowest) / span.clamp_min(1e-6)
+    return torch.where(mask, normalised, torch.zeros_like(x))
+
+
+def gradient(x: Tensor) -> tuple[Tensor, Tensor]:
+    """Forward differences of (B, 1, H, W) along x and y, both (B, 1, H-1, W-1)."""
+    return x[..., :-1, 1:] - x[..., :-1, :-1], x[..., 1:, :-1] - x[..., :-1, :-1]
+
+
+def gradient_mask(mask: Tensor) -> Tensor:
+    """True where all pixels of both forward differences are."""
+    return mask[..., :-1, :-1] & mask[..., :-1, 1:] & mask[..., 1:, :-1]
+
+
+def gradient_magnitude(x: Tensor) -> Tensor:
+    """G of Eq. 9: (B, 1, H, W) -> (B, 1, H-1, W-1)."""
+    dx, dy = gradient(x)
+    return (dx**2 + dy**2 + 1e-12).sqrt()
+
+
+def reconstruction(prediction: Any, batch: Batch) -> Tensor:
+    """L_rec of Eq. 11: mean absolute error over valid pixels."""
+    return masked_mean((prediction.depth - batch.target).abs(), batch.valid)
+
+
+def alignment(prediction: Any, batch: Batch) -> Tensor:
+    """L_cf of Eq. 7, averaged over the stages: squared distance of the projected map pairs."""
+    pairs = prediction.aux.get("alignment")
+    if not pairs:
+        raise ValueError(
+            "the alignment constraint needs alignment maps, but this model returns none: "
+            "build it with align=True or leave `alignment` out of the constraints"
+        )
+    return torch.stack([F.mse_loss(depth, prompt) for depth, prompt in pairs]).mean()
+
+
+def edge(prediction: Any, batch: Batch, *, normalise: bool = True, magnitude: bool = True) -> Tensor:
+    """L_gr of Eq. 9-10: the prediction's edges against the foundation model's.
+
+    The foundation depth is the teacher, so no gradient flows into it. Where it is inverse and the
+    target is not (or the other way round), the prediction is inverted first: edges of depth and of
+    inverse depth have different strengths.
+
+    Args:
+        normalise: min-max both maps first (the ablation switches it off).
+        magnitude: compare gradient magnitudes (text) or both components (released trainer).
+    """
+    prompt_depth = prediction.aux.get("prompt_depth")
+    if prompt_depth is None:
+        raise ValueError(
+            "the edge constraint needs the prompt's depth, but this prompt gives none: "
+            "choose a prompt with a depth head or leave `edge` out of the constraints"
+        )
+    teacher = prompt_depth.detach()
+    ours = like_prompt(prediction.depth, batch, prediction.aux.get("prompt_inverse", False))
+    if normalise:
+        teacher, ours = min_max(teacher, batch.valid), min_max(ours, batch.valid)
+    mask = gradient_mask(batch.valid)
+    if magnitude:
+        return masked_mean((gradient_magnitude(ours) - gradient_magnitude(teacher)).abs(), mask)
+    differences = [(a - b).abs() for a, b in zip(gradient(ours), gradient(teacher), strict=True)]
+    return torch.stack([masked_mean(d, mask) for d in differences]).mean()
+
+
+def like_prompt(depth: Tensor, batch: Batch, prompt_inverse: bool) -> Tensor:
+    """The normalised depth in the prompt's own kind: as it is, or inverted in metres."""
+    limits: Range = batch.range
+    flip = (batch.inverse != prompt_inverse)[:, None, None, None]
+    # Below a twentieth of the nearest measurement a prediction is an error, not a surface.
+    metres = limits.undo(depth)
+    floor = (0.05 * limits.lowest).clamp_min(1e-3 * limits.span)
+    inverted = limits.span / torch.maximum(metres, floor)
+    return torch.where(flip, inverted, depth)
+
+
+def prompt_depth(prediction: Any, batch: Batch) -> Tensor:
+    """Trains a prompt's relative depth: scale-and-shift-invariant L1 plus multi-scale gradients."""
+    teacher = like_prompt(batch.target, batch, prediction.aux["prompt_inverse"])
+    student = prediction.aux["prompt_depth"]
+    teacher, student = standardise(teacher, batch.valid), standardise(student, batch.valid)
+    loss = masked_mean((student - teacher).abs(), batch.valid)
+    error, mask = student - teacher, batch.valid
+    for _ in range(4):
+        dx, dy = gradient(error)
+        loss = loss + 0.5 * masked_mean(dx.abs() + dy.abs(), gradient_mask(mask))
+        error, mask = error[..., ::2, ::2], mask[..., ::2, ::2]
+    return loss
+
+
+def standardise(x: Tensor, mask: Tensor) -> Tensor:
+    """Remove shift and scale per image: subtract the mean, divide by the mean absolute deviation."""
+    count = mask.sum((2, 3), keepdim=True).clamp_min(1)
+    x = torch.where(mask, x, torch.zeros_like(x))
+    centred = torch.where(mask, x - x.sum((2, 3), keepdim=True) / count, torch.zeros_like(x))
+    deviation = centred.abs().sum((2, 3), keepdim=True) / count
+    return centred / deviation.clamp_min(1e-4)
+
+
+Loss = Callable[[Any, Batch], Tensor]
+OBJECTIVES: dict[str, Loss] = {"reconstruction": reconstruction, "prompt": prompt_depth}
+CONSTRAINTS: dict[str, Loss] = {"alignment": alignment, "edge": edge}

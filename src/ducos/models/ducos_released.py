@@ -1,0 +1,171 @@
+"""DuCos as its authors released it: the network behind the published figures.
+
+It differs from the paper's text in several ways (`docs/paper.md` lists them): one merged prompt map
+instead of four, residual groups in series over it, a depth branch that widens from 64 to 324 channels, convolutions inside
+the fusion, and a tail over all stages. Module names are the authors', so their checkpoints load
+as they are; the wiring is written from published facts and checked against stored outputs.
+"""
+
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from ducos.models.blocks import pearson
+from ducos.models.prediction import Prediction
+from ducos.resize import bicubic
+
+WIDTHS = (64, 96, 144, 216, 324)
+FUSED_WIDTH = 144
+# The original has no epsilon and gives NaN on constant channels; this one is below its rounding.
+PEARSON_EPS = 1e-12
+
+
+class Attention(nn.Module):
+    """Channel attention with the authors' names."""
+
+    def __init__(self, channels: int):
+        super().__init__()
+        squeezed = channels // 16
+        self.conv_du = nn.Sequential(
+            nn.Conv2d(channels, squeezed, 1), nn.ReLU(), nn.Conv2d(squeezed, channels, 1), nn.Sigmoid()
+        )
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x * self.conv_du(x.mean((2, 3), keepdim=True))
+
+
+class Block(nn.Module):
+    """Residual channel-attention block with the authors' names."""
+
+    def __init__(self, channels: int):
+        super().__init__()
+        self.body = nn.Sequential(
+            nn.Conv2d(channels, channels, 3, padding=1),
+            nn.LeakyReLU(0.2),
+            nn.Conv2d(channels, channels, 3, padding=1),
+            Attention(channels),
+        )
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x + self.body(x)
+
+
+class Group(nn.Module):
+    """Residual group with the authors' names."""
+
+    def __init__(self, channels: int, blocks: int):
+        super().__init__()
+        layers: list[nn.Module] = [Block(channels) for _ in range(blocks)]
+        self.body = nn.Sequential(*layers, nn.Conv2d(channels, channels, 3, padding=1))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x + self.body(x)
+
+
+class Fusion(nn.Module):
+    """Correlative fusion as released: both sides of the blend stay, only the weights change.
+
+    mixed R and depth D, both (B, w, H, W) -> (B, 1.5 w, H, W).
+    """
+
+    def __init__(self, width: int, rounds: int = 3):
+        super().__init__()
+        wider = width * 3 // 2
+        self.rounds = rounds
+        self.conv_rgbd = nn.Conv2d(2 * width, wider, 3, padding=1)
+        self.conv_depth = nn.Conv2d(width, wider, 3, padding=1)
+        self.fc_depth_out = nn.Conv2d(wider, wider, 1)
+
+    def forward(self, mixed: Tensor, depth: Tensor) -> Tensor:
+        guided = self.conv_rgbd(torch.cat([mixed, depth], 1))
+        plain = self.conv_depth(depth)
+        fused = plain
+        for _ in range(1 + self.rounds):
+            alpha = torch.sigmoid(pearson(guided, fused, PEARSON_EPS))
+            fused = alpha * guided + (1 - alpha) * plain
+        return self.fc_depth_out(fused)
+
+
+class FusionNetwork(nn.Module):
+    """The depth branch: bicubic depth and one prompt map -> depth and the two alignment maps."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.head = nn.Sequential(nn.Conv2d(1, 64, 3, padding=1))
+        self.head_rgb = nn.Sequential(nn.Conv2d(3, 64, 3, padding=1))  # never used, in checkpoints
+        self.gnn = nn.ModuleList(Fusion(width) for width in WIDTHS[:4])
+        self.c_d1 = Group(WIDTHS[0], 6)
+        self.c_d2 = Group(WIDTHS[1], 4)
+        self.c_d3 = Group(WIDTHS[2], 2)
+        self.c_d4 = Group(WIDTHS[3], 2)
+        self.c_d5 = nn.Sequential(nn.Conv2d(sum(WIDTHS[:4]) + FUSED_WIDTH, 64, 1), Group(64, 4))
+        self.c_r1 = nn.Conv2d(WIDTHS[0] + 64, WIDTHS[0], 1)
+        self.c_r2 = nn.Conv2d(WIDTHS[1] + 64, WIDTHS[1], 1)
+        self.c_r3 = nn.Conv2d(WIDTHS[2] + 64, WIDTHS[2], 1)
+        self.c_r4 = nn.Conv2d(WIDTHS[3] + 64, WIDTHS[3], 1)
+        self.c_r5 = nn.Conv2d(WIDTHS[4], FUSED_WIDTH, 1)
+        self.c_da2_r1 = Group(64, 2)
+        self.c_da2_r2 = Group(64, 2)
+        self.c_da2_r3 = Group(64, 2)
+        self.c_da2_r4 = Group(64, 2)
+        self.conv1 = nn.Conv2d(WIDTHS[3], 1, 3, padding=1)
+        self.conv2 = nn.Conv2d(FUSED_WIDTH, 1, 3, padding=1)
+        self.tail = nn.Sequential(Group(64, 4), nn.Conv2d(64, 1, 3, padding=1))
+
+    def forward(self, depth: Tensor, prompt: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """depth (B, 1, H, W), prompt (B, 64, H, W) -> prediction and two maps in [0, 1]."""
+        # The original activates in place, so stages 1-3 fuse activated prompt maps and 4 a raw one.
+        prompts = [F.leaky_relu(self.c_da2_r1(prompt), 0.1)]
+        prompts.append(F.leaky_relu(self.c_da2_r2(prompts[-1]), 0.1))
+        prompts.append(F.leaky_relu(self.c_da2_r3(prompts[-1]), 0.1))
+        prompts.append(self.c_da2_r4(prompts[-1]))
+
+        stem = self.head(depth)
+        x = self.c_d1(stem)
+        stages = [x]
+        reduce = (self.c_r1, self.c_r2, self.c_r3, self.c_r4)
+        deepen = (self.c_d2, self.c_d3, self.c_d4, self.c_r5)
+        mixed = x
+        for i in range(4):
+            mixed = reduce[i](torch.cat([x, prompts[i]], 1))
+            fused = F.leaky_relu(self.gnn[i](mixed, x), 0.1)
+            x = deepen[i](fused)
+            stages.append(x)
+        out = self.tail(self.c_d5(torch.cat(stages, 1)) + stem)
+        return out, torch.sigmoid(self.conv1(mixed)), torch.sigmoid(self.conv2(x))
+
+
+class DuCosReleased(nn.Module):
+    """The whole released model: foundation model, prompt adapter, fusion network."""
+
+    def __init__(self, prompt: Any):
+        super().__init__()
+        self.dsrn = FusionNetwork()
+        self.depth_anything = prompt
+        self.projects = nn.ModuleList(nn.Conv2d(c, 64, 1) for c in prompt.channels)
+        self.cc1 = nn.Conv2d(4 * 64, 64, 1)
+        self.resize_layer = nn.Sequential(
+            nn.ConvTranspose2d(64, 64, 4, stride=4),
+            nn.LeakyReLU(0.2),
+            nn.ConvTranspose2d(64, 64, 2, stride=2),
+        )
+        self.cc2 = nn.Conv2d(64, 64, 3, padding=1)
+
+    def forward(self, rgb: Tensor, low: Tensor, valid: Tensor | None = None) -> Prediction:
+        """rgb (B, 3, H, W) in [0, 1], low (B, 1, h, w) normalised -> depth (B, 1, H, W)."""
+        return self.restore(rgb, bicubic(low, (rgb.shape[-2], rgb.shape[-1])))
+
+    def restore(self, rgb: Tensor, up: Tensor) -> Prediction:
+        """The authors' function: rgb (B, 3, H, W) and bicubic depth (B, 1, H, W)."""
+        prompt = self.depth_anything(rgb)
+        projected = [layer(f) for layer, f in zip(self.projects, prompt.features, strict=True)]
+        lifted = self.resize_layer(self.cc1(torch.cat(projected, 1)))
+        lifted = F.interpolate(lifted, size=up.shape[-2:], mode="bicubic", align_corners=True)
+        depth, rgb_map, depth_map = self.dsrn(up, self.cc2(lifted))
+        aux: dict[str, Any] = {"alignment": [(depth_map, rgb_map)]}
+        if prompt.depth is not None:
+            aux["prompt_depth"] = prompt.depth
+            aux["prompt_inverse"] = self.depth_anything.inverse
+        return Prediction(depth, aux)

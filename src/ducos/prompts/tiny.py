@@ -1,0 +1,81 @@
+"""`tiny`: a compact prompt network of our own that can be trained, and run, on a CPU.
+
+It does what DuCos wants of a foundation model, at about a hundredth of the cost of a ViT: four
+feature maps from coarse to fine and a relative depth with sharp edges. It is a small U-Net over
+RGB that never computes anything at full resolution: space-to-depth by 4 on the way in, pixel
+shuffle by 4 on the way out.
+"""
+
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from ducos.prompts.prompt import Prompt
+from ducos.resize import bilinear, pad_to_multiple
+
+STRIDE = 4
+
+
+class ConvBlock(nn.Module):
+    """Two 3×3 convolutions around a residual; no normalisation, so one image is like a batch."""
+
+    def __init__(self, channels: int):
+        super().__init__()
+        self.conv1 = nn.Conv2d(channels, channels, 3, padding=1)
+        self.conv2 = nn.Conv2d(channels, channels, 3, padding=1)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x + self.conv2(F.relu(self.conv1(F.relu(x))))
+
+
+class TinyPrompt(nn.Module):
+    """rgb (B, 3, H, W) -> features at 1/32, 1/16, 1/8, 1/4 and relative inverse depth (B, 1, H, W)."""
+
+    multiple_of = 32
+    inverse = True
+    licence = "Apache-2.0"
+
+    def __init__(
+        self,
+        *,
+        widths: tuple[int, int, int, int] = (40, 56, 72, 96),
+        blocks: tuple[int, int, int, int] = (1, 1, 2, 1),
+    ):
+        """widths and blocks run from 1/4 to 1/32 of the image size."""
+        super().__init__()
+        self.channels = (widths[3], widths[2], widths[1], widths[0])
+        self.stem = nn.Conv2d(3 * STRIDE**2, widths[0], 3, padding=1)
+        self.down = nn.ModuleList(
+            nn.Conv2d(a, b, 3, stride=2, padding=1)
+            for a, b in zip(widths, widths[1:], strict=False)
+        )
+        self.encode = nn.ModuleList(
+            nn.Sequential(*[ConvBlock(width) for _ in range(count)])
+            for width, count in zip(widths, blocks, strict=True)
+        )
+        self.up = nn.ModuleList(
+            nn.Conv2d(b, a, 1) for a, b in zip(widths, widths[1:], strict=False)
+        )
+        self.decode = nn.ModuleList(ConvBlock(width) for width in widths[:3])
+        self.head = nn.Conv2d(widths[0], STRIDE**2, 3, padding=1)
+
+    def forward(self, rgb: Tensor) -> Prompt:
+        H, W = rgb.shape[-2:]
+        x = F.pixel_unshuffle(pad_to_multiple(rgb, self.multiple_of) * 2 - 1, STRIDE)
+        x = self.stem(x)  # (B, w0, H/4, W/4)
+        skips = []
+        for level, encode in enumerate(self.encode):
+            x = encode(x if level == 0 else self.down[level - 1](x))
+            skips.append(x)
+        features = [x]  # coarse to fine
+        for level in (2, 1, 0):
+            size = (skips[level].shape[-2], skips[level].shape[-1])
+            x = skips[level] + bilinear(self.up[level](x), size)
+            x = self.decode[level](x)
+            features.append(x)
+        depth = F.pixel_shuffle(self.head(F.relu(x)), STRIDE)[..., :H, :W]
+        # Features still cover the padded image; cut them to the part that shows the photograph.
+        strides = (32, 16, 8, 4)
+        cut = [
+            f[..., : -(-H // s), : -(-W // s)] for f, s in zip(features, strides, strict=True)
+        ]
+        return Prompt(tuple(cut), depth)

@@ -1,0 +1,488 @@
+"""Training: one visible loop that alternates the two steps of Alg. 1.
+
+A run is a folder: config.json, metrics.jsonl, TensorBoard events, last.safetensors (everything
+needed to go on), best.safetensors and final.safetensors (weights for use). Batch `step` is a pure function of the seed, so
+a run killed at any moment continues from its last save bit for bit. Under `torchrun` each process
+takes its share of every batch and gradients are averaged: the result is that of one process.
+"""
+
+import json
+import os
+import signal
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import numpy as np
+import torch
+import torch.distributed as dist
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from torch import Tensor, nn
+from torch.utils.data import DataLoader, Sampler
+
+from ducos import checkpoint
+from ducos.checkpoint import ModelSpec
+from ducos.config import Config, ConstraintConfig
+from ducos.data import open_dataset, split_by_scene
+from ducos.data.pair import Dataset
+from ducos.data.patches import Augmentation, Batch, PatchBatches
+from ducos.degrade import DEGRADATIONS
+from ducos.dual import PRESETS, Constraint, Dual
+from ducos.errors import InputError
+from ducos.infer import predict
+from ducos.losses import CONSTRAINTS, OBJECTIVES, edge
+from ducos.resize import bicubic, fill_holes, low_size
+
+
+@dataclass
+class Run:
+    """Everything that changes while training; what `save` writes and `resume` reads."""
+
+    model: nn.Module
+    optimizer: torch.optim.Optimizer
+    dual: Dual
+    average: dict[str, Tensor]
+    step: int = 0
+    best: float = float("inf")
+
+
+def train(
+    config: Config, out: Path, *, resume: bool = False, overfit: bool = False, quiet: bool = False
+) -> Path:
+    """Train as configured into the folder `out`; returns the path of the final weights."""
+    rank, world = join_processes()
+    if config.train.batch_size % world:
+        raise InputError(
+            f"batch_size {config.train.batch_size} cannot be split over {world} processes; "
+            "choose a multiple"
+        )
+    out.mkdir(parents=True, exist_ok=True)
+    last = out / "last.safetensors"
+    if last.exists() and not resume:
+        raise InputError(f"{out} already holds a run; continue it with --resume or choose another folder")
+
+    torch.manual_seed(config.train.seed)
+    spec = ModelSpec(
+        config.model.name, config.model.prompt, config.model.prompt_options, config.model.kwargs
+    )
+    model = spec.build()
+    load_start(model, config)
+    trainable = [p for p in model.parameters() if p.requires_grad]
+    if not trainable:
+        raise InputError(f"{spec.name} has nothing to train")
+    run = Run(
+        model=model,
+        optimizer=torch.optim.Adam(trainable, lr=config.train.rate, betas=config.train.betas),
+        dual=build_dual(config),
+        average=start_average(model) if config.train.average else {},
+    )
+    if resume and last.exists():
+        restore(run, last)
+    training_set, validation_set = open_data(config)
+    batches = PatchBatches(
+        training_set,
+        batch_size=config.train.batch_size,
+        crop=config.data.crop,
+        scales=config.data.scales,
+        degradations=config.data.degradations,
+        augmentation=Augmentation(
+            flip=config.data.flip,
+            zoom=config.data.zoom,
+            invert=config.data.invert,
+            quantise=config.data.quantise,
+            colour=config.data.colour,
+            shift=config.data.shift,
+            holes=config.data.holes,
+        ),
+        seed=config.train.seed,
+    )
+    if rank == 0:
+        (out / "config.json").write_text(config.model_dump_json(indent=1))
+    log = MetricsLog(out) if rank == 0 else None
+    try:
+        fit(run, config, spec, batches, validation_set, out, log, rank, world, overfit, quiet)
+    finally:
+        if log:
+            log.close()
+        if world > 1:
+            dist.destroy_process_group()
+    return out / "final.safetensors"
+
+
+def fit(
+    run: Run,
+    config: Config,
+    spec: ModelSpec,
+    batches: PatchBatches,
+    validation_set: Dataset,
+    out: Path,
+    log: "MetricsLog | None",
+    rank: int,
+    world: int,
+    overfit: bool,
+    quiet: bool,
+) -> None:
+    """The loop: Step 1 of Alg. 1 per batch, Step 2 per epoch."""
+    settings = config.train
+    constraints = chosen_constraints(config)
+    epoch_steps = settings.steps_per_epoch or batches.steps_per_epoch
+    epochs = -(-settings.steps // epoch_steps)
+    share = settings.batch_size // world
+    stop = StopRequest()
+    trainable = [p for p in run.model.parameters() if p.requires_grad]
+    run.model.train()
+    started = time.monotonic()
+
+    with progress_bar(settings.steps, run.step, disable=quiet or rank != 0) as advance:
+        for batch in load(batches, run.step, settings.steps, config.data.workers, overfit):
+            batch = batch.part(rank * share, (rank + 1) * share)
+            set_rate(run.optimizer, learning_rate(config, run.step))
+            prediction = run.model(batch.rgb, batch.low, batch.low_valid)
+            objectives = {n: OBJECTIVES[n](prediction, batch) for n in settings.objectives}
+            objective = torch.stack([w * objectives[n] for n, w in settings.objectives.items()]).sum()
+            values = {name: constraints[name](prediction, batch) for name in run.dual.names}
+            loss = run.dual.lagrangian(objective, values)  # Eq. 13
+
+            run.optimizer.zero_grad()
+            loss.backward()
+            average_gradients(trainable, world)
+            norm = nn.utils.clip_grad_norm_(trainable, settings.clip or float("inf"))
+            if bool(norm.isfinite()):
+                run.optimizer.step()
+            numbers = {"loss": loss, **objectives, **values}
+            measured = average_numbers(numbers, world)
+            run.dual.observe(measured)
+            if settings.average:
+                update_average(run.average, run.model, settings.average)
+            run.step += 1
+
+            means = None
+            if run.step % epoch_steps == 0:  # Step 2 of Alg. 1
+                means = run.dual.step(run.step // epoch_steps, epochs)
+            if log and (means or run.step % settings.log_every == 0):
+                log.write(run, measured, float(norm), means, time.monotonic() - started)
+            advance(f"loss {measured['loss']:.4f}")
+            final = run.step == settings.steps
+            if run.step % settings.validate_every == 0 or final:
+                score = validate(run, config, validation_set)
+                if rank == 0:
+                    if log:
+                        log.write_validation(run.step, score)
+                    if score["relative_rmse"] < run.best:
+                        run.best = score["relative_rmse"]
+                        save_weights(run, spec, config, out / "best.safetensors", score)
+            wanted = stop.agreed(world)
+            if rank == 0 and (run.step % settings.save_every == 0 or final or wanted):
+                save(run, out / "last.safetensors")
+            if wanted:
+                return
+        if rank == 0:
+            save_weights(run, spec, config, out / "final.safetensors", {})
+
+
+def load(
+    batches: PatchBatches, start: int, stop: int, workers: int, overfit: bool
+) -> Iterator[Batch]:
+    """Batches start..stop in order; `overfit` repeats the first one."""
+    if overfit:
+        first = batches[0]
+        yield from (first for _ in range(start, stop))
+        return
+    yield from DataLoader(
+        batches,  # type: ignore[arg-type]
+        batch_size=None,
+        sampler=StepSampler(start, stop),
+        num_workers=workers,
+        collate_fn=lambda batch: batch,
+    )
+
+
+class StepSampler(Sampler[int]):
+    """Step numbers in order."""
+
+    def __init__(self, start: int, stop: int):
+        self.steps = range(start, stop)
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self.steps)
+
+    def __len__(self) -> int:
+        return len(self.steps)
+
+
+def learning_rate(config: Config, step: int) -> float:
+    """The rate at a step: linear warm-up, then constant, cosine to 1 % or halved at milestones."""
+    settings = config.train
+    if step < settings.warmup:
+        return settings.rate * (step + 1) / settings.warmup
+    if settings.schedule == "cosine":
+        done = (step - settings.warmup) / max(1, settings.steps - settings.warmup)
+        return settings.rate * (0.01 + 0.99 * 0.5 * (1 + float(np.cos(np.pi * done))))
+    if settings.schedule == "steps":
+        return settings.rate * settings.gamma ** sum(step >= m for m in settings.milestones)
+    return settings.rate
+
+
+def set_rate(optimizer: torch.optim.Optimizer, rate: float) -> None:
+    for group in optimizer.param_groups:
+        group["lr"] = rate
+
+
+def build_dual(config: Config) -> Dual:
+    """The preset, cut to the chosen constraints, with the config's overrides."""
+    preset = PRESETS[config.dual.preset]()
+    constraints = {}
+    for name in config.dual.constraints:
+        override: ConstraintConfig = getattr(config.dual, name)
+        changes = override.model_dump(exclude_none=True)
+        original = preset.constraints[name]
+        constraints[name] = Constraint(**{**vars(original), **changes})
+    return Dual(constraints, decay=config.dual.decay or preset.decay)
+
+
+def chosen_constraints(config: Config) -> dict[str, Callable[[Any, Any], Tensor]]:
+    """CONSTRAINTS with the ablation switches of gradient regulation applied."""
+
+    def switched_edge(prediction: Any, batch: Any) -> Tensor:
+        return edge(
+            prediction,
+            batch,
+            normalise=config.dual.edge_normalise,
+            magnitude=config.dual.edge_magnitude,
+        )
+
+    return {**CONSTRAINTS, "edge": switched_edge}
+
+
+def open_data(config: Config) -> tuple[Dataset, Dataset]:
+    """Training and validation pairs; without a validation set, a share of the scenes is held out."""
+    everything = open_dataset(config.data.train)
+    if config.data.validation:
+        return everything, open_dataset(config.data.validation)
+    return split_by_scene(everything, config.data.validation_share)
+
+
+def load_start(model: nn.Module, config: Config) -> None:
+    """Start from other weights, or from another model's prompt, where the config names them."""
+    if config.model.start:
+        tensors, _ = checkpoint.read_tensors(Path(config.model.start))
+        checkpoint.load_strictly(model, tensors, Path(config.model.start))
+    if config.model.start_prompt:
+        path = Path(config.model.start_prompt)
+        tensors, _ = checkpoint.read_tensors(path)
+        own: Any = model
+        prompt = {n.removeprefix("prompt."): t for n, t in tensors.items() if n.startswith("prompt.")}
+        if not prompt:
+            raise InputError(f"{path} holds no prompt; expected tensors named prompt.*")
+        own.prompt.load_state_dict(prompt)
+
+
+def validate(run: Run, config: Config, dataset: Dataset) -> dict[str, float]:
+    """RMSE against bicubic's on held-out images, per scale and on average; leaves no trace in RNG."""
+    model = run.model
+    kept = None
+    if run.average:
+        kept = {n: v.clone() for n, v in model.state_dict().items() if n in run.average}
+        model.load_state_dict({**model.state_dict(), **run.average})
+    model.eval()
+    generator = torch.Generator().manual_seed(0)
+    degrade = DEGRADATIONS["bicubic"]
+    result: dict[str, float] = {}
+    with torch.no_grad(), torch.random.fork_rng(devices=[]):
+        for scale in config.train.validation_scales:
+            ratios, errors = [], []
+            for index in range(min(len(dataset), config.data.validation_images)):
+                pair = dataset[index]
+                rgb = torch.from_numpy(pair.rgb).permute(2, 0, 1)[None]
+                target = torch.from_numpy(pair.target)[None, None]
+                valid = torch.from_numpy(pair.valid)[None, None]
+                size = low_size(pair.target.shape, scale)  # type: ignore[arg-type]
+                low, low_valid = degrade(target, valid, rgb, size, generator)
+                ours = predict(model, rgb, low, low_valid).depth
+                base = bicubic(fill_holes(low, low_valid), pair.target.shape)  # type: ignore[arg-type]
+                rmse = [float(((x - target)[valid] ** 2).mean().sqrt()) for x in (ours, base)]
+                errors.append(rmse[0])
+                ratios.append(rmse[0] / max(rmse[1], 1e-9))
+            result[f"rmse_x{scale:g}"] = float(np.mean(errors))
+            result[f"relative_x{scale:g}"] = float(np.mean(ratios))
+    result["relative_rmse"] = float(
+        np.mean([result[f"relative_x{scale:g}"] for scale in config.train.validation_scales])
+    )
+    if kept is not None:
+        model.load_state_dict({**model.state_dict(), **kept})
+    model.train()
+    return result
+
+
+def save(run: Run, path: Path) -> None:
+    """Everything needed to go on, in one file, atomically."""
+    groups = {
+        "model": checkpoint.stored_weights(run.model),
+        "optimizer": checkpoint.optimizer_tensors(run.optimizer),
+        "average": run.average,
+        "rng": {"torch": torch.get_rng_state()},
+    }
+    values = {"step": run.step, "best": run.best, "dual": run.dual.state_dict()}
+    checkpoint.save_training(path, groups, values)
+
+
+def restore(run: Run, path: Path) -> None:
+    """Undo `save`."""
+    groups, values = checkpoint.load_training(path)
+    checkpoint.load_strictly(run.model, groups["model"], path)
+    checkpoint.load_optimizer(run.optimizer, groups.get("optimizer", {}))
+    run.average = groups.get("average", {})
+    torch.set_rng_state(groups["rng"]["torch"])
+    run.dual.load_state_dict(values["dual"])
+    run.step, run.best = values["step"], values["best"]
+
+
+def save_weights(run: Run, spec: ModelSpec, config: Config, path: Path, score: dict) -> None:
+    """Weights for use: the average where one is kept."""
+    weights = {**checkpoint.stored_weights(run.model), **run.average}
+    about = {
+        "licence": "Apache-2.0",
+        "trained_on": config.data.train,
+        "steps": run.step,
+        "validation": score,
+        "multipliers": run.dual.multipliers,
+        "config": config.model_dump(),
+    }
+    checkpoint.save_model(path, spec, weights, about)
+
+
+def start_average(model: nn.Module) -> dict[str, Tensor]:
+    return {n: v.clone() for n, v in checkpoint.stored_weights(model).items() if v.is_floating_point()}
+
+
+def update_average(average: dict[str, Tensor], model: nn.Module, decay: float) -> None:
+    """Exponential moving average of the weights."""
+    current = model.state_dict()
+    for name, value in average.items():
+        value.lerp_(current[name], 1 - decay)
+
+
+def join_processes() -> tuple[int, int]:
+    """(rank, number of processes) under torchrun, else (0, 1)."""
+    world = int(os.environ.get("WORLD_SIZE", "1"))
+    if world > 1 and not dist.is_initialized():
+        dist.init_process_group("gloo")
+    return (dist.get_rank(), world) if world > 1 else (0, 1)
+
+
+def average_gradients(parameters: list[nn.Parameter], world: int) -> None:
+    """Mean of every gradient over the processes, in one message."""
+    if world == 1:
+        return
+    gradients = [torch.zeros_like(p) if p.grad is None else p.grad for p in parameters]
+    flat = torch.cat([g.reshape(-1) for g in gradients])
+    dist.all_reduce(flat)
+    flat /= world
+    offset = 0
+    for parameter in parameters:
+        count = parameter.numel()
+        parameter.grad = flat[offset : offset + count].view_as(parameter)
+        offset += count
+
+
+def average_numbers(numbers: dict[str, Tensor], world: int) -> dict[str, float]:
+    """Plain numbers, averaged over the processes so that every multiplier stays the same."""
+    stacked = torch.stack([value.detach().double() for value in numbers.values()])
+    if world > 1:
+        dist.all_reduce(stacked)
+        stacked /= world
+    return dict(zip(numbers, stacked.tolist(), strict=True))
+
+
+class StopRequest:
+    """The first SIGINT or SIGTERM finishes the step and saves; the second one ends at once."""
+
+    def __init__(self) -> None:
+        self.asked = False
+        for name in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(name, self.ask)
+
+    def ask(self, number: int, frame: FrameType | None) -> None:
+        if self.asked:
+            raise KeyboardInterrupt
+        self.asked = True
+
+    def agreed(self, world: int) -> bool:
+        """True on every process as soon as one was asked."""
+        if world == 1:
+            return self.asked
+        flag = torch.tensor(float(self.asked))
+        dist.all_reduce(flag, op=dist.ReduceOp.MAX)
+        return bool(flag > 0)
+
+
+class MetricsLog:
+    """metrics.jsonl, always; TensorBoard events where it is installed."""
+
+    def __init__(self, out: Path):
+        self.file = (out / "metrics.jsonl").open("a", buffering=1)
+        try:
+            from torch.utils.tensorboard import SummaryWriter
+
+            self.board: Any = SummaryWriter(str(out))
+        except ImportError:
+            self.board = None
+
+    def write(
+        self,
+        run: Run,
+        measured: dict[str, float],
+        norm: float,
+        means: dict[str, float] | None,
+        seconds: float,
+    ) -> None:
+        """Losses and constraint values; after a dual step also slack and multipliers."""
+        row: dict[str, Any] = {"step": run.step, "seconds": round(seconds, 2), **measured}
+        row["gradient_norm"] = norm
+        row["rate"] = run.optimizer.param_groups[0]["lr"]
+        for name, multiplier in run.dual.multipliers.items():
+            row[f"multiplier_{name}"] = multiplier
+            if means:
+                row[f"slack_{name}"] = run.dual.constraints[name].epsilon - means[name]
+        self.put(row)
+
+    def write_validation(self, step: int, score: dict[str, float]) -> None:
+        self.put({"step": step, **{f"validation_{n}": v for n, v in score.items()}})
+
+    def put(self, row: dict[str, Any]) -> None:
+        self.file.write(json.dumps(row) + "\n")
+        if self.board:
+            for name, value in row.items():
+                if name != "step":
+                    self.board.add_scalar(name, value, row["step"])
+
+    def close(self) -> None:
+        self.file.close()
+        if self.board:
+            self.board.close()
+
+
+class progress_bar:  # noqa: N801 - reads as a function where it is used
+    """A progress bar with loss and time left: `with progress_bar(...) as advance: advance(text)`."""
+
+    def __init__(self, total: int, done: int, *, disable: bool):
+        self.progress = Progress(
+            TextColumn("training"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TextColumn("{task.fields[text]}"),
+            TimeRemainingColumn(),
+            disable=disable,
+            refresh_per_second=2,
+        )
+        self.task = self.progress.add_task("", total=total, completed=done, text="")
+
+    def __enter__(self) -> Callable[[str], None]:
+        self.progress.start()
+        return lambda text: self.progress.update(self.task, advance=1, text=text)
+
+    def __exit__(self, *problem: object) -> None:
+        self.progress.stop()
