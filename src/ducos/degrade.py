@@ -4,7 +4,7 @@ Every degradation has one form, so that they can be swapped by name:
 
     low, low_valid = DEGRADATIONS[name](target, valid, rgb, size, generator, unit="m")
 
-    target (B, 1, H, W), valid (B, 1, H, W) bool: ground truth; values at invalid pixels are ignored.
+    target (B, 1, H, W), valid (B, 1, H, W) bool: ground truth; what invalid pixels hold is ignored.
     rgb (B, 3, H, W) in [0, 1] or None: only sensors that depend on reflectance look at it.
     size (h, w): of the result, any ratio per axis.
     generator: source of all randomness; the same seed gives the same map. None: torch's own.
@@ -15,7 +15,6 @@ First the resamplings, then the protocols of the field with noise and compressio
 real sensors. A hole of the target never bleeds: whatever is stored in it, the result is the same.
 """
 
-import math
 from functools import partial
 from typing import Protocol
 
@@ -30,6 +29,8 @@ from ducos.errors import InputError
 from ducos.normalise import range_of
 from ducos.resize import Size
 
+Rgb = Tensor | None
+Seed = Generator | None
 Low = tuple[Tensor, Tensor]
 
 
@@ -52,26 +53,14 @@ class Degradation(Protocol):
 
 
 def bicubic(
-    target: Tensor,
-    valid: Tensor,
-    rgb: Tensor | None,
-    size: Size,
-    generator: Generator | None = None,
-    *,
-    unit: str = "m",
+    target: Tensor, valid: Tensor, rgb: Rgb, size: Size, generator: Seed = None, *, unit: str = "m"
 ) -> Low:
     """Pillow's bicubic: the field's synthetic protocol."""
     return _with_zero_holes(*resize.masked_bicubic(target, valid, size))
 
 
 def nearest(
-    target: Tensor,
-    valid: Tensor,
-    rgb: Tensor | None,
-    size: Size,
-    generator: Generator | None = None,
-    *,
-    unit: str = "m",
+    target: Tensor, valid: Tensor, rgb: Rgb, size: Size, generator: Seed = None, *, unit: str = "m"
 ) -> Low:
     """The value at each low-resolution pixel's centre: no mixing of surfaces, but aliased."""
     low_valid = resize.nearest(valid.to(target.dtype), size) > 0.5
@@ -79,13 +68,7 @@ def nearest(
 
 
 def area(
-    target: Tensor,
-    valid: Tensor,
-    rgb: Tensor | None,
-    size: Size,
-    generator: Generator | None = None,
-    *,
-    unit: str = "m",
+    target: Tensor, valid: Tensor, rgb: Rgb, size: Size, generator: Seed = None, *, unit: str = "m"
 ) -> Low:
     """Mean of the valid part of each low-resolution pixel's area, border pixels by their share."""
     weight = valid.to(target.dtype)
@@ -104,9 +87,9 @@ SENSOR_RANGE = {"m": 5.0, "level": 255.0}  # what real-world protocols divide by
 def noisy(
     target: Tensor,
     valid: Tensor,
-    rgb: Tensor | None,
+    rgb: Rgb,
     size: Size,
-    generator: Generator | None = None,
+    generator: Seed = None,
     *,
     unit: str = "m",
     own_range: bool = True,
@@ -125,20 +108,13 @@ def noisy(
 
 
 def noisy_dornet(
-    target: Tensor,
-    valid: Tensor,
-    rgb: Tensor | None,
-    size: Size,
-    generator: Generator | None = None,
-    *,
-    unit: str = "m",
+    target: Tensor, valid: Tensor, rgb: Rgb, size: Size, generator: Seed = None, *, unit: str = "m"
 ) -> Low:
     """DORNet's order: bicubic down and *up again*, then blur and noise on the colour image's grid.
 
     The result therefore has the colour image's size (the target's when rgb is None), not `size`:
-    the blur covers s times fewer low-resolution pixels than in `noisy`, and the noise, a share of
-    the sensor's range (0.35 m), is independent per high-resolution pixel. The two protocols' numbers
-    cannot be compared.
+    the blur is narrower than in `noisy` by the scale, and the noise, a share of the sensor's range
+    (0.35 m), is independent per high-resolution pixel. Numbers of the two protocols do not compare.
     """
     clean, clean_valid = bicubic(target, valid, rgb, size)
     limits = range_of(clean, clean_valid)
@@ -155,13 +131,7 @@ RELATIVE_NOISE, CONSTANT_NOISE = 0.02, 0.05  # of the value, and of the range
 
 
 def compressed(
-    target: Tensor,
-    valid: Tensor,
-    rgb: Tensor | None,
-    size: Size,
-    generator: Generator | None = None,
-    *,
-    unit: str = "m",
+    target: Tensor, valid: Tensor, rgb: Rgb, size: Size, generator: Seed = None, *, unit: str = "m"
 ) -> Low:
     """Bit-depth reduction, downsampling and noise, in the order that keeps the depth readable.
 
@@ -179,9 +149,9 @@ def compressed(
 def compressed_as_released(
     target: Tensor,
     valid: Tensor,
-    rgb: Tensor | None,
+    rgb: Rgb,
     size: Size,
-    generator: Generator | None = None,
+    generator: Seed = None,
     *,
     unit: str = "m",
     normalised_first: bool = False,
@@ -192,8 +162,8 @@ def compressed_as_released(
     unshifted ground truth: the signal shrinks to 1/16 of the range, about as large as the noise.
     In NYU's variant (normalised_first=True) the depth was already in [0, 1] when it was cast to an
     integer, so that nothing but noise is left. Kept to show that the published column measures what
-    a network sees in the colour image, or a constant. Downsampling is scipy's spline zoom of order 2
-    on integers: neither antialiased nor centred on our pixel grid.
+    a network sees in the colour image, or a constant. Downsampling is scipy's spline zoom on
+    integers, of order 2: neither antialiased nor centred on our pixel grid.
 
     The result is in the target's unit; dividing it by the target's range gives the numbers the
     published networks were fed.
@@ -217,9 +187,9 @@ FOCAL = 525.0  # pixels on the target's grid: 62° across 640 pixels, a usual co
 def tof(
     target: Tensor,
     valid: Tensor,
-    rgb: Tensor | None,
+    rgb: Rgb,
     size: Size,
-    generator: Generator | None = None,
+    generator: Seed = None,
     *,
     unit: str = "m",
     focal: float = FOCAL,
@@ -231,14 +201,13 @@ def tof(
     - Returned light falls with the square of the distance, with reflectance and with the cosine of
       incidence; depth noise grows as it falls: 2 mm + 2.5 mm × (z / 1 m)² for a matt grey wall.
     - Light that came by way of other surfaces arrives late, so the error is always to the far side,
-      smooth over the image, and worse where the direct light is weak: up to 1.5 % of the depth.
+      smooth over the image: up to 1.5 % of the depth, 2.6 % where the direct light is weak.
     - Pixels with too little light (black, grazing, far) are dropped; where that happens is noisy.
     """
     _needs_metres("tof", unit)
     depth = resize.fill_holes(target, valid)
-    light = (
-        _reflectance(depth, rgb) * _cosine_of_incidence(depth, focal) / depth.clamp_min(0.1) ** 2
-    )
+    facing = _cosine_of_incidence(depth, focal)
+    light = _reflectance(depth, rgb) * facing / depth.clamp_min(0.1) ** 2
     share = torch.where(valid, light, 0)
     low_light = _area_mean(share, size)
     low = _area_mean(share * depth, size) / low_light.clamp_min(torch.finfo(depth.dtype).tiny)
@@ -257,9 +226,9 @@ def tof(
 def lidar(
     target: Tensor,
     valid: Tensor,
-    rgb: Tensor | None,
+    rgb: Rgb,
     size: Size,
-    generator: Generator | None = None,
+    generator: Seed = None,
     *,
     unit: str = "m",
     spacing: float = 7.0,
@@ -293,46 +262,45 @@ def lidar(
 def stereo(
     target: Tensor,
     valid: Tensor,
-    rgb: Tensor | None,
+    rgb: Rgb,
     size: Size,
-    generator: Generator | None = None,
+    generator: Seed = None,
     *,
     unit: str = "m",
     focal: float = FOCAL,
     baseline: float = 0.075,
 ) -> Low:
-    """Stereo or structured light (Kinect v1, RealSense D4xx): two viewpoints `baseline` metres apart.
+    """Stereo or structured light (Kinect v1, RealSense): two viewpoints `baseline` metres apart.
 
     - The second viewpoint, to the right, does not see a strip to the left of each near thing: a
-      hole, the wider the nearer the thing.
+      hole, wider the nearer the thing.
     - Disparity = focal × baseline / depth is matched with an error of 0.1 px and kept in steps of
       1/8 px, so depth comes in planes whose distance grows with its square.
     - Nearer than 0.3 m or farther than 8 m there is no match.
     """
     _needs_metres("stereo", unit)
-    depth, low_valid = nearest(target, valid, rgb, size)
-    low_focal = focal * size[1] / target.shape[-1]
-    disparity = low_focal * baseline / depth.clamp_min(0.05)
-    column = torch.arange(size[1], device=depth.device, dtype=depth.dtype)
-    seen_at = torch.where(low_valid, column - disparity, torch.inf)  # column in the second view
+    # Matching happens at the cameras' own resolution; the low-resolution map is a thinned result.
+    depth = torch.where(valid, target, torch.inf).clamp_min(0.05)
+    disparity = focal * baseline / depth  # pixels; 0 in holes, which hide nothing
+    column = torch.arange(target.shape[-1], device=target.device, dtype=target.dtype)
+    seen_at = torch.where(valid, column - disparity, torch.inf)  # column in the second view
     # A point is hidden when a point farther right in our view lands farther left in the other.
     leftmost_from_here = seen_at.flip(-1).cummin(-1).values.flip(-1)
     is_hidden = leftmost_from_here < seen_at
 
     step = 1 / 8
-    matched = disparity + 0.1 * _normal(disparity, generator)
-    matched = (matched / step).round() * step
-    low = low_focal * baseline / matched.clamp_min(step)
-    in_range = (low > 0.3) & (low < 8.0) & (matched >= step)
-    return _with_zero_holes(low, low_valid & ~is_hidden & in_range)
+    matched = ((disparity + 0.1 * _normal(disparity, generator)) / step).round() * step
+    measured = focal * baseline / matched.clamp_min(step)
+    in_range = (measured > 0.3) & (measured < 8.0)
+    return nearest(measured, valid & ~is_hidden & in_range, rgb, size)
 
 
 def misregister(
     target: Tensor,
     valid: Tensor,
-    rgb: Tensor | None,
+    rgb: Rgb,
     size: Size,
-    generator: Generator | None = None,
+    generator: Seed = None,
     *,
     unit: str = "m",
     largest: int = 3,
@@ -384,13 +352,13 @@ def _needs_metres(name: str, unit: str) -> None:
         raise InputError(f"{name} models a metric sensor and needs depth in metres, got {unit!r}")
 
 
-def _normal(like: Tensor, generator: Generator | None) -> Tensor:
+def _normal(like: Tensor, generator: Seed) -> Tensor:
     """Standard normal numbers; drawn on the generator's device, so that a seed means one map."""
     device = like.device if generator is None else generator.device
     return torch.randn(like.shape, generator=generator, device=device).to(like)
 
 
-def _uniform(like: Tensor, shape: tuple[int, ...], generator: Generator | None) -> Tensor:
+def _uniform(like: Tensor, shape: tuple[int, ...], generator: Seed) -> Tensor:
     """Uniform numbers in [0, 1)."""
     device = like.device if generator is None else generator.device
     return torch.rand(shape, generator=generator, device=device).to(like)
@@ -413,7 +381,7 @@ def _overlap(source: int, target: int, like: Tensor) -> Tensor:
 
 
 def _blurred(x: Tensor, valid: Tensor, sigma: float) -> Tensor:
-    """scipy.ndimage.gaussian_filter (mirrored border, cut at 4 sigma) over the valid pixels alone."""
+    """scipy.ndimage.gaussian_filter (mirrored border, cut at 4 sigma) over valid pixels alone."""
     radius = int(4 * sigma + 0.5)
     offsets = torch.arange(-radius, radius + 1, device=x.device, dtype=torch.float64)
     kernel = torch.exp(-0.5 * (offsets / sigma) ** 2)
@@ -439,7 +407,7 @@ def _whole_steps(x: Tensor, step: float) -> Tensor:
     return torch.floor(x / step + 1e-3)
 
 
-def _compression_noise(normalised: Tensor, generator: Generator | None) -> Tensor:
+def _compression_noise(normalised: Tensor, generator: Seed) -> Tensor:
     relative = RELATIVE_NOISE * _normal(normalised, generator)
     return relative * normalised + CONSTANT_NOISE * _normal(normalised, generator)
 
@@ -453,7 +421,7 @@ def _spline_zoom(codes: Tensor, size: Size) -> Tensor:
     return torch.from_numpy(zoomed.astype(np.int64))[:, None]
 
 
-def _reflectance(depth: Tensor, rgb: Tensor | None) -> Tensor:
+def _reflectance(depth: Tensor, rgb: Rgb) -> Tensor:
     """Reflectance (B, 1, H, W) guessed from the picture's brightness; grey without a picture."""
     if rgb is None:
         return torch.full_like(depth, 0.5)
@@ -486,7 +454,7 @@ def _smaller_slope(depth: Tensor, axis: int) -> Tensor:
     return torch.where(before.abs() < after.abs(), before, after)
 
 
-def _smooth_field(like: Tensor, generator: Generator | None) -> Tensor:
+def _smooth_field(like: Tensor, generator: Seed) -> Tensor:
     """Random field (B, 1, h, w) in [0, 1) that changes over about a quarter of the map."""
     B, _, h, w = like.shape
     coarse = _uniform(like, (B, 1, 5, 5), generator)

@@ -84,7 +84,7 @@ def super_resolve(
 
     Args:
         rgb: path, PIL image, (H, W, 3) array or (3, H, W) tensor.
-        depth: path, (h, w) array or tensor; any ratio to rgb, the same field of view.
+        depth: path, (h, w) array or tensor, or an io.DepthMap; any ratio to rgb, the same view.
         model: a name from `ducos models`, a weight file, or a module; None takes the default.
         unit: of stored depth values: "m", "mm", "cm", "relative", or "auto" to guess and say so.
         scale: metres per stored value, instead of a unit.
@@ -163,6 +163,8 @@ def read_colour(rgb: Any) -> np.ndarray:
 
 def read_low(depth: Any, unit: str, scale: float | None, mask: Any) -> io.DepthMap:
     """The low-resolution map in metres with its mask, from a path, array or tensor."""
+    if isinstance(depth, io.DepthMap):
+        return depth
     if isinstance(mask, str | Path):
         mask = io.read_mask(mask)
     if isinstance(mask, Tensor):

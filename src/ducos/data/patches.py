@@ -17,6 +17,8 @@ from ducos.degrade import DEGRADATIONS
 from ducos.normalise import Range, range_of
 from ducos.resize import fill_holes, low_size
 
+RESAMPLINGS = ("bicubic", "nearest", "area")
+
 
 @dataclass
 class Batch:
@@ -104,14 +106,14 @@ class PatchBatches:
             order, range(within * self.batch_size, (within + 1) * self.batch_size), mode="wrap"
         )
         rng = np.random.default_rng([self.seed, 2, step])
-        patches = [self.patch(self.dataset[int(index)], rng) for index in chosen]
-        rgb, target, valid, inverse = (torch.stack(part) for part in zip(*patches, strict=True))
-
         smallest, largest = self.scales
         scale = float(np.exp(rng.uniform(np.log(smallest), np.log(largest))))
         names = list(self.degradations)
         shares = np.array([self.degradations[name] for name in names], float)
         name = names[int(rng.choice(len(names), p=shares / shares.sum()))]
+        may_invert = name in RESAMPLINGS  # a sensor model needs metres
+        patches = [self.patch(self.dataset[int(index)], rng, may_invert) for index in chosen]
+        rgb, target, valid, inverse = (torch.stack(part) for part in zip(*patches, strict=True))
         generator = torch.Generator().manual_seed(int(rng.integers(2**62)))
         size = low_size((self.crop, self.crop), scale)
         low, low_valid = DEGRADATIONS[name](target, valid, rgb, size, generator)
@@ -127,13 +129,15 @@ class PatchBatches:
             inverse=inverse,
         )
 
-    def patch(self, pair: Pair, rng: np.random.Generator) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    def patch(
+        self, pair: Pair, rng: np.random.Generator, may_invert: bool
+    ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         """One augmented patch: rgb (3,n,n), target (1,n,n), valid (1,n,n), inverse ()."""
         options = self.augmentation
         rgb, target, valid = crop(pair, self.crop, options.zoom, options.shift, rng)
         if options.flip:
             rgb, target, valid = flip(rgb, target, valid, rng)
-        inverse = bool(rng.random() < options.invert)
+        inverse = bool(rng.random() < options.invert) and may_invert
         if inverse:
             valid = valid & (target > 0)
             target = np.where(valid, 1 / np.where(valid, target, 1), 0).astype(np.float32)

@@ -62,5 +62,7 @@ def pearson(a: Tensor, b: Tensor, eps: float = 1e-6) -> Tensor:
     covariance = (a * b).mean((2, 3), keepdim=True)
     # The square root's slope is infinite at zero: keep constant channels' gradient finite too.
     tiny = torch.finfo(a.dtype).tiny
-    deviation = ((a * a).mean((2, 3), keepdim=True) * (b * b).mean((2, 3), keepdim=True) + tiny).sqrt()
+    deviation = (
+        (a * a).mean((2, 3), keepdim=True) * (b * b).mean((2, 3), keepdim=True) + tiny
+    ).sqrt()
     return covariance / (deviation + eps)

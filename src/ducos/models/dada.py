@@ -5,11 +5,10 @@ pixels. The bicubic depth then diffuses for thousands of steps; after each step 
 cell is multiplied so that its mean is the measured value again. Parameter names are those of the
 authors' checkpoints, so released weights load strictly.
 
-The cell-wise multiplication needs depth well above zero, and the features need depth that is not
-zero-centred in scale: the authors divide metric depth by a constant and never subtract. Our contract
-hands over [0, 1] per image, so `DADA.forward` adds an offset before and takes it away after. It also
-says that cells hold means, whereas the field's low-resolution maps are bicubic: a bicubic value is
-not exactly its cell's mean, and DADA pays for the difference at edges.
+Multiplying needs depth well above zero: the authors divide metric depth by a constant and never
+subtract. Our contract hands over [0, 1] per image, so `forward` adds an offset before and takes
+it away after. And the adjustment takes each measurement as the mean of its cell, which the bicubic
+maps of the field's benchmarks are only roughly: DADA pays for the difference at edges.
 """
 
 import torch
@@ -97,6 +96,8 @@ class UpBlock(nn.Module):
 
 
 class UNetDecoder(nn.Module):
+    """From the coarsest map back to the input's size."""
+
     def __init__(self) -> None:
         super().__init__()
         self.blocks = nn.ModuleList(
@@ -154,7 +155,8 @@ def diffuse(depth: Tensor, vertical: Tensor, horizontal: Tensor, rate: float = 0
 
 def adjust(depth: Tensor, low: Tensor, known: Tensor) -> Tensor:
     """Scale each cell of depth (B, 1, H, W) to the mean low (B, 1, h, w) where it is known."""
-    ratio = low / (F.adaptive_avg_pool2d(depth, low.shape[-2:]) + 1e-8)
+    h, w = low.shape[-2:]
+    ratio = low / (F.adaptive_avg_pool2d(depth, (h, w)) + 1e-8)
     ratio = torch.where(known, ratio, torch.ones_like(ratio))
     return depth * F.interpolate(ratio, depth.shape[-2:], mode="nearest")
 
@@ -169,9 +171,10 @@ class DADA(nn.Module):
             at 1 the nearest point counts as half as far as the farthest.
     """
 
-    def __init__(
-        self, *, free_steps: int = 8000, trained_steps: int = 1024, offset: float = 1.0
-    ):
+    mean: Tensor
+    deviation: Tensor
+
+    def __init__(self, *, free_steps: int = 8000, trained_steps: int = 1024, offset: float = 1.0):
         super().__init__()
         self.free_steps = free_steps
         self.trained_steps = trained_steps

@@ -9,6 +9,8 @@ discrete cosine transform solves in closed form; a small decoder gives the depth
 ``module.`` in their files). What differs from their script:
   - the cosine transform is written with `torch.fft`; theirs needs functions torch has removed;
   - `WPNet.conv_dilation` exists in the checkpoint, is used by nobody and gets no gradient;
+  - the bias before the last ReLU starts at 0.5, the middle of the range: with torch's default one
+    start in four gives a network whose output and gradient are zero everywhere;
   - `forward` does not clamp. Their test script clamps to [0, 1], which is the range of the ground
     truth that they normalise with; we normalise with the low-resolution map, whose range the truth
     may leave. The network's last ReLU still forbids values below that map's minimum.
@@ -174,12 +176,14 @@ class Decoder(nn.Module):
 
     def __init__(self) -> None:
         super().__init__()
+        last = nn.Conv2d(16, 1, 3, padding=1)
+        nn.init.constant_(last.bias, 0.5)  # type: ignore[arg-type]  # it has one
         self.Decoder_Deep = nn.Sequential(
             nn.Conv2d(CHANNELS, 32, 3, padding=1),
             nn.ReLU(),
             nn.Conv2d(32, 16, 3, padding=1),
             nn.ReLU(),
-            nn.Conv2d(16, 1, 3, padding=1),
+            last,
             nn.ReLU(),
         )
 

@@ -5,9 +5,9 @@ modules then warp the colour features by a deformable convolution whose offsets 
 and whose kernel is scaled by that vector. Parameter names are those of the authors' checkpoints, so
 released weights load strictly.
 
-Two facts about the released training, found in its code: the branch `Dab` re-degrades the result
+Two facts about the released training, read in its code: the branch `Dab` re-degrades the result
 through a convolution that runs without gradient, and the contrastive loss detaches the restored
-depth. So neither ever trained the restorer or the encoder: L1 alone did, and L1 alone retrains them.
+depth. So neither ever trained the restorer or the encoder: L1 alone did, and L1 is enough here.
 """
 
 import torch
@@ -139,7 +139,7 @@ def deformable_convolution(x: Tensor, offsets: Tensor, mask: Tensor, weight: Ten
 
 
 class DegradationConvolution(nn.Module):
-    """Deformable convolution steered by the degradation: map -> offsets, vector -> channel scale."""
+    """Deformable convolution: the degradation map moves its taps, the vector scales its kernel."""
 
     def __init__(self, channels: int):
         super().__init__()
@@ -151,7 +151,7 @@ class DegradationConvolution(nn.Module):
         nn.init.uniform_(self.weight, -bound, bound)
         # starts as a plain convolution: no offsets, every tap at sigmoid(0)
         nn.init.zeros_(self.conv_offset_mask.weight)
-        nn.init.zeros_(self.conv_offset_mask.bias)
+        nn.init.zeros_(self.conv_offset_mask.bias)  # type: ignore[arg-type]  # it has one
 
     def forward(self, x: Tensor, features: Tensor, vector: Tensor) -> Tensor:
         steering = self.conv_offset_mask(features)  # (B, 27, H, W)
@@ -161,6 +161,8 @@ class DegradationConvolution(nn.Module):
 
 
 class ColourAlignment(nn.Module):
+    """Attends to the colour features, then adds their degradation-steered warp."""
+
     def __init__(self, channels: int, reduction: int):
         super().__init__()
         self.dcnrgb = DegradationConvolution(channels)
@@ -200,6 +202,8 @@ class Fusion(nn.Module):
 
 
 class Restorer(nn.Module):
+    """Five fusions in series, a group after each of the first four; the tail sees all five."""
+
     def __init__(self, channels: int, reduction: int):
         super().__init__()
         self.head = nn.Sequential(conv(1, channels))

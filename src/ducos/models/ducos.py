@@ -244,8 +244,10 @@ class DuCos(nn.Module):
         contrast = highest - lowest
         relative = (up - lowest) / (contrast + 1e-3)
         log_contrast = (contrast + 1e-3).log() / 4
-        hole = torch.zeros_like(up) if valid is None else gather((~valid).to(up.dtype), window).mean(
-            1, keepdim=True
+        hole = (
+            torch.zeros_like(up)
+            if valid is None
+            else gather((~valid).to(up.dtype), window).mean(1, keepdim=True)
         )
         full = pad_to_multiple(torch.cat([up, relative, log_contrast, hole], 1), self.multiple)
         detail = F.pixel_unshuffle(full[:, :2], s)  # (B, 2 s², H/s, W/s)

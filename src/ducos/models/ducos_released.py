@@ -29,7 +29,10 @@ class Attention(nn.Module):
         super().__init__()
         squeezed = channels // 16
         self.conv_du = nn.Sequential(
-            nn.Conv2d(channels, squeezed, 1), nn.ReLU(), nn.Conv2d(squeezed, channels, 1), nn.Sigmoid()
+            nn.Conv2d(channels, squeezed, 1),
+            nn.ReLU(),
+            nn.Conv2d(squeezed, channels, 1),
+            nn.Sigmoid(),
         )
 
     def forward(self, x: Tensor) -> Tensor:

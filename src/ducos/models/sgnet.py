@@ -36,7 +36,7 @@ class Residual(nn.Module):
 
 
 class Projection(nn.Module):
-    """Resize by a learned kernel, resize back, and correct by the error of the round trip (DBPN)."""
+    """Resize by a learned kernel, resize back, correct by the error of the round trip (DBPN)."""
 
     def __init__(self, channels: int, scale: int, *, up: bool):
         super().__init__()
@@ -57,6 +57,9 @@ class Projection(nn.Module):
 
 class ChannelMixing(nn.Module):
     """Square 1×1 convolution kept as the factors P·L·U of an initially orthogonal matrix."""
+
+    p: Tensor
+    sign_s: Tensor
 
     def __init__(self, channels: int):
         super().__init__()
@@ -90,6 +93,8 @@ class SlopedPair(nn.Module):
 
 
 class DenseBlock(nn.Module):
+    """Three activated layers; the last sees the input and both earlier ones."""
+
     GROWTH = 8
 
     def __init__(self, inputs: int, outputs: int):
@@ -101,7 +106,7 @@ class DenseBlock(nn.Module):
         for module in self.modules():
             if isinstance(module, nn.Conv2d):
                 nn.init.xavier_normal_(module.weight, gain=0.1)
-                nn.init.zeros_(module.bias)  # type: ignore[arg-type]
+                nn.init.zeros_(module.bias)  # type: ignore[arg-type]  # it has one
 
     def forward(self, x: Tensor) -> Tensor:
         first = F.leaky_relu(self.conv1(x), 0.2)

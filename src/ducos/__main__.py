@@ -1,0 +1,5 @@
+"""`python -m ducos`, and `torchrun -m ducos train ...`."""
+
+from ducos.cli import main
+
+main()

@@ -1,0 +1,236 @@
+"""The command line: one entry point, one function per command, heavy imports inside them.
+
+A user's mistake ends with one sentence on stderr and exit code 2; nothing half-written stays.
+"""
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from ducos.errors import InputError
+
+app = typer.Typer(
+    help="Super-resolve depth maps: a colour image and a small, noisy depth map in, a sharp one out.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    add_completion=False,
+)
+
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
+
+
+@app.callback(invoke_without_command=True)
+def about(version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False) -> None:
+    """Options that belong to no command."""
+    if version:
+        from ducos import __version__
+
+        print(__version__)
+        raise typer.Exit
+
+
+@app.command()
+def upscale(
+    rgb: Annotated[Path, typer.Argument(help="Colour image.")],
+    depth: Annotated[Path, typer.Argument(help="Depth map of the same field of view, any size.")],
+    out: Annotated[
+        Path, typer.Option("-o", "--out", help="Where to write: .png (16 bit), .exr, .npy, .npz, .tiff, .pfm, .h5")
+    ],
+    model: Annotated[
+        str | None, typer.Option(help="Name from `ducos models` or a weight file. Default: the embedded one.")
+    ] = None,
+    unit: Annotated[str, typer.Option(help="Of the stored depth: auto, m, mm, cm, relative.")] = "auto",
+    scale: Annotated[float | None, typer.Option(help="Metres per stored value, instead of a unit.")] = None,
+    mask: Annotated[Path | None, typer.Option(help="Image that is 0 where depth is invalid.")] = None,
+    preview: Annotated[
+        Path | None, typer.Option(help="Also write a picture: colour | input | result.")
+    ] = None,
+    keep_holes: Annotated[bool, typer.Option(help="Leave holes invalid instead of filling them.")] = False,
+    any_aspect: Annotated[bool, typer.Option(help="Accept differing aspect ratios.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Super-resolve one depth map to the size of its colour image.
+
+    Example: ducos upscale rgb.png depth.png -o sharp.exr --preview look.png
+    """
+    from ducos import io
+    from ducos.infer import read_colour, read_low, super_resolve
+
+    io.check_writable(out, io.DEPTH_SUFFIXES)
+    if preview:
+        io.check_writable(preview, io.IMAGE_SUFFIXES)
+    image = read_colour(rgb)
+    low = read_low(depth, unit, scale, mask)
+    with waiting("super-resolving", quiet=as_json):
+        result = super_resolve(
+            image, low, model=model, keep_holes=keep_holes, any_aspect=any_aspect
+        )
+    extra = {} if result.sigma is None else {"sigma": result.sigma}
+    relative = low.unit == "relative"
+    written = io.write_depth(out, result.depth, result.valid, relative=relative, extra=extra)
+    if preview:
+        from ducos.pictures import comparison
+
+        io.write_image(preview, comparison(image, low.metres, low.valid, result.depth, result.valid))
+    valid = result.valid
+    summary = {
+        "out": str(out),
+        "preview": str(preview) if preview else None,
+        "model": result.model,
+        "size": list(result.depth.shape),
+        "input_size": list(low.metres.shape),
+        "unit_decision": result.note,
+        "holes_in_input": float(1 - low.valid.mean()),
+        "min": float(result.depth[valid].min()) if valid.any() else None,
+        "max": float(result.depth[valid].max()) if valid.any() else None,
+        "residual": result.residual,
+        "written": written,
+    }
+    if as_json:
+        print(json.dumps(summary))
+        return
+    h, w = low.metres.shape
+    H, W = result.depth.shape
+    kind = "" if relative else " m"
+    print(f"{result.note}")
+    print(f"{w}×{h} → {W}×{H} with {result.model}; {100 * summary['holes_in_input']:.1f} % holes in the input")
+    print(f"depth {summary['min']:.3f} to {summary['max']:.3f}{kind}; shrunk again it differs from the "
+          f"input by {result.residual:.4f}{kind} RMS")  # fmt: skip
+    if result.model == "bicubic" and model is None:
+        print("no trained weights are installed: this is mask-aware bicubic interpolation")
+    print(f"wrote {out}" + (f" and {preview}" if preview else ""))
+
+
+@app.command("models")
+def list_models(
+    prompts: Annotated[bool, typer.Option("--prompts", help="List the prompts instead.")] = False,
+    as_json: Json = False,
+) -> None:
+    """List the models (or prompts) with parameters, licence of the weights, and what they are."""
+    from ducos.catalogue import model_rows, prompt_rows
+
+    rows = prompt_rows() if prompts else model_rows()
+    if as_json:
+        print(json.dumps({"prompts" if prompts else "models": rows}))
+        return
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(box=None)
+    for title in rows[0]:
+        table.add_column(title, justify="right" if title in ("parameters", "gmac") else "left")
+    for row in rows:
+        table.add_row(*(_cell(value) for value in row.values()))
+    Console().print(table)
+
+
+@app.command()
+def train(
+    config: Annotated[Path, typer.Argument(help="TOML file, see configs/.")],
+    out: Annotated[Path, typer.Option("-o", "--out", help="Folder of the run.")] = Path("runs/run"),
+    override: Annotated[
+        list[str] | None, typer.Option("--set", help="section.key=value, repeatable.")
+    ] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Continue the run in --out.")] = False,
+    overfit: Annotated[bool, typer.Option("--overfit", help="Repeat one batch: can it be learned?")] = False,
+) -> None:
+    """Train with Lagrangian duality. Ctrl-C finishes the step and saves; --resume goes on exactly.
+
+    Several processes: torchrun --nproc-per-node 2 -m ducos train CONFIG.toml
+    """
+    from ducos.config import load_config
+    from ducos.train import train as run
+
+    final = run(load_config(config, override), out, resume=resume, overfit=overfit)
+    if final.exists():
+        print(f"done: {final}")
+    else:
+        print(f"stopped and saved; continue with: ducos train {config} -o {out} --resume")
+
+
+@app.command("eval")
+def evaluate(
+    model: Annotated[list[str] | None, typer.Option(help="Name or weight file, repeatable.")] = None,
+    dataset: Annotated[
+        list[str] | None, typer.Option(help="name:PLACE, such as bench:DIR or nyu:FILE, repeatable.")
+    ] = None,
+    protocol: Annotated[str, typer.Option(help="How low-resolution maps are made and scored.")] = "synthetic",
+    scale: Annotated[list[float] | None, typer.Option(help="Repeatable; default: the protocol's.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Folder for results.json, results.csv, pictures.")] = None,
+    predictions: Annotated[
+        Path | None, typer.Option(help="Score the files of this folder instead of running a model.")
+    ] = None,
+    save_predictions: Annotated[bool, typer.Option(help="Keep each prediction under --out.")] = False,
+    pictures: Annotated[int, typer.Option(help="How many error-map pictures per row.")] = 0,
+    as_json: Json = False,
+) -> None:
+    """Score models on datasets under a named protocol.
+
+    Example: ducos eval --model bicubic --dataset bench:middlebury30 --scale 4 --scale 8
+    """
+    from ducos.evaluate import run_evaluation
+
+    run_evaluation(
+        models=model or [], datasets=dataset or [], protocol=protocol, scales=scale or [], out=out,
+        predictions=predictions, save_predictions=save_predictions, pictures=pictures, as_json=as_json,
+    )  # fmt: skip
+
+
+@app.command()
+def demo(
+    out: Annotated[Path, typer.Option("-o", "--out", help="Folder for the results.")] = Path("demo-output"),
+    model: Annotated[str | None, typer.Option(help="Name or weight file.")] = None,
+) -> None:
+    """Super-resolve the bundled example; writes depth and a picture, prints figures against truth."""
+    from ducos.example import run_demo
+
+    run_demo(out, model)
+
+
+@app.command()
+def selftest(as_json: Json = False) -> None:
+    """Run the bundled example and compare with the stored figures: is this installation sound?"""
+    from ducos.example import run_selftest
+
+    report = run_selftest()
+    if as_json:
+        print(json.dumps(report))
+    else:
+        for row in report["rows"]:
+            mark = "ok" if row["ok"] else "DIFFERS"
+            print(f"{row['model']}: RMSE {row['rmse_cm']:.4f} cm, stored {row['stored_cm']:.4f} cm: {mark}")
+    if not report["ok"]:
+        raise typer.Exit(1)
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, int):
+        return f"{value:,}".replace(",", " ")
+    return "" if value is None else str(value)
+
+
+def waiting(text: str, *, quiet: bool) -> Any:
+    """A spinner on stderr for work that takes more than a moment."""
+    from contextlib import nullcontext
+
+    from rich.console import Console
+
+    return nullcontext() if quiet else Console(stderr=True).status(text)
+
+
+def main() -> None:
+    """Entry point of the console script."""
+    try:
+        app()
+    except InputError as problem:
+        print(f"ducos: {problem}", file=sys.stderr)
+        sys.exit(2)
+    except KeyboardInterrupt:
+        sys.exit(130)
+
+
+if __name__ == "__main__":
+    main()
