@@ -207,22 +207,20 @@ def test_gradients_reach_all_that_reaches_the_output(name: str) -> None:
 
 
 @each_baseline
-@pytest.mark.parametrize("seed", [0, 3])  # without a positive bias DCTNet's last ReLU is dead at 3
-def test_trains_from_its_initialisation(name: str, seed: int) -> None:
-    torch.manual_seed(seed)
+def test_trains_from_its_initialisation(name: str) -> None:
+    torch.manual_seed(0)
     model = BASELINES[name].build()
-    images = parity_kit.fill.images(32, 48, 4)
-    target = torch.from_numpy(images["depth_hr"])
+    target = torch.from_numpy(parity_kit.fill.images(32, 48, 4)["depth_hr"])
     rgb, low = scene(32, 48, 4, name)
-    optimizer = torch.optim.Adam(model.parameters(), 1e-3)
-    losses = []
-    for _ in range(12):
+    optimizer = torch.optim.Adam(model.parameters(), 3e-4)
+    losses: list[float] = []
+    while len(losses) < 30 and (not losses or losses[-1] > 0.85 * losses[0]):
         loss = (model(rgb, low).depth - target).abs().mean()
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
         losses.append(loss.item())
-    assert losses[-1] < 0.9 * losses[0], losses
+    assert losses[-1] <= 0.85 * losses[0], losses
 
 
 # What each file does its own way.
@@ -274,6 +272,15 @@ def test_cosine_transform_is_the_textbook_one(size: tuple[int, int]) -> None:
     spectrum = dct2(x)
     np.testing.assert_allclose(spectrum.numpy(), scipy.fft.dctn(x.numpy(), axes=(2, 3)), atol=1e-12)
     torch.testing.assert_close(inverse_dct2(spectrum), x)
+
+
+def test_dctnet_is_never_born_dead() -> None:
+    """Its last ReLU must let something through, whatever the seed; one in four would not."""
+    rgb, low = scene(16, 24, 4, "dctnet")
+    for seed in range(12):
+        torch.manual_seed(seed)
+        with torch.no_grad():
+            assert (DCTNet()(rgb, low).depth > 0).float().mean() > 0.9, seed
 
 
 def test_dctnet_pads_only_what_is_too_small() -> None:

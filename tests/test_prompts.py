@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,9 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 from ducos.errors import InputError
+from ducos.prompts import depthformer, unidepth_v2, unidepth_v2old
 from ducos.prompts.depth_anything_v2 import DepthAnythingV2
+from ducos.prompts.depthformer import DepthFormer
 from ducos.prompts.dinov2 import Dinov2
 from ducos.prompts.image import covering_size, imagenet, size_near, to_working_size
 from ducos.prompts.prompt import PromptModel, set_tuning
@@ -20,6 +23,9 @@ from ducos.prompts.transformers_layout import (
     is_transformers_layout,
     to_authors_keys,
 )
+from ducos.prompts.unidepth_parts import pinhole_rays
+from ducos.prompts.unidepth_v2 import UniDepthV2
+from ducos.prompts.unidepth_v2old import UniDepthV2Old
 from ducos.prompts.vit import GRID, SHAPES, Position, VisionTransformer
 from ducos.prompts.weights import load_strictly, read_weights
 from tests.parity_kit import assert_matches, weights
@@ -71,26 +77,39 @@ def test_resizing_keeps_a_ramp_in_place() -> None:
 # The contract
 
 
-@pytest.mark.parametrize("name", ["depth-anything-v2", "dinov2"])
-def test_prompt_contract(name: str, rgb: Tensor, depth_anything: DepthAnythingV2) -> None:
-    model = depth_anything if name == "depth-anything-v2" else Dinov2("s", side=70)
+@pytest.mark.parametrize(
+    ("build", "grids"),
+    [
+        (lambda: DepthAnythingV2("s", side=70), [(5, 7)] * 4),
+        (lambda: Dinov2("s", side=70), [(5, 7)] * 4),
+        (lambda: UniDepthV2("s", side=70), [(5, 7)] * 4),
+        (lambda: UniDepthV2Old("s", side=70), [(5, 7)] * 4),
+        (lambda: DepthFormer("swint"), [(24, 24), (12, 12), (6, 6), (3, 3)]),
+    ],
+    ids=["depth-anything-v2", "dinov2", "unidepth-v2", "unidepth-v2old", "depthformer"],
+)
+def test_prompt_contract(build: Callable, grids: list[tuple[int, int]], rgb: Tensor) -> None:
+    torch.manual_seed(0)
+    model = build()
     assert isinstance(model, PromptModel)
-    with torch.no_grad():
-        features, depth = model(rgb)
-    assert [feature.shape for feature in features] == [(2, c, 5, 7) for c in model.channels]
+    set_tuning(model, "frozen")
+    before = {key: value.clone() for key, value in model.state_dict().items()}
+    features, depth = model.train()(rgb)
+    assert [f.shape for f in features] == [
+        (2, channels, *grid) for channels, grid in zip(model.channels, grids, strict=True)
+    ]
     assert all(bool(feature.isfinite().all()) for feature in features)
-    if name == "dinov2":
+    assert not any(feature.requires_grad for feature in features)
+    if isinstance(model, Dinov2):
         assert depth is None
     else:
-        assert depth is not None
         assert depth.shape == (2, 1, 61, 83)
-
-
-def test_images_of_a_batch_do_not_mix(depth_anything: DepthAnythingV2, rgb: Tensor) -> None:
-    together = depth_anything(rgb)
-    alone = depth_anything(rgb[1:])
-    torch.testing.assert_close(together.features[3][1:], alone.features[3], atol=1e-4, rtol=1e-4)
-    torch.testing.assert_close(together.depth[1:], alone.depth, atol=1e-5, rtol=1e-4)
+        assert bool(depth.isfinite().all())
+        assert not depth.requires_grad
+    alone = model(rgb[1:]).features[3]  # images of a batch do not mix
+    torch.testing.assert_close(features[3][1:], alone, atol=1e-4, rtol=1e-4)
+    for key, value in model.state_dict().items():  # nothing moved, batch statistics included
+        assert torch.equal(value, before[key]), key
 
 
 def test_imagenet_statistics_are_an_argument(depth_anything: DepthAnythingV2, rgb: Tensor) -> None:
@@ -101,15 +120,6 @@ def test_imagenet_statistics_are_an_argument(depth_anything: DepthAnythingV2, rg
     image = to_working_size(rgb, 70, 14)
     torch.testing.assert_close(plain.at_working_size(imagenet(image))[0][0], with_argument)
     assert (plain(rgb).features[0] - with_argument).abs().max() > 0.1
-
-
-def test_frozen_prompt_records_no_graph(rgb: Tensor) -> None:
-    model = DepthAnythingV2("s", side=42)
-    set_tuning(model, "frozen")
-    features, depth = model.train()(rgb)
-    assert depth is not None
-    assert not depth.requires_grad
-    assert not any(feature.requires_grad for feature in features)
 
 
 def test_bias_tuning_reaches_every_used_bias_and_nothing_else(rgb: Tensor) -> None:
@@ -145,6 +155,83 @@ def test_published_parameter_counts(size: str, count: int) -> None:
     assert sum(p.numel() for p in model.parameters()) == count
 
 
+# Details of single networks
+
+
+@pytest.mark.parametrize(
+    ("size", "padded", "working"),
+    [
+        ((480, 640), (480, 640), (490, 644)),
+        ((384, 512), (384, 512), (392, 518)),
+        ((375, 450), (375, 450), (420, 490)),
+        ((1110, 1390), (1110, 1390), (700, 868)),
+        ((1080, 1920), (1080, 1920), (588, 1036)),
+        ((200, 900), (360, 900), (364, 910)),
+        ((900, 300), (900, 450), (910, 462)),
+    ],
+)
+def test_unidepth_v2_works_at_the_authors_size(
+    size: tuple[int, int], padded: tuple[int, int], working: tuple[int, int]
+) -> None:
+    left, right, top, bottom = unidepth_v2.padding_for(size)
+    assert (size[0] + top + bottom, size[1] + left + right) == padded
+    assert unidepth_v2.working_size(padded) == working
+
+
+def test_unidepth_v2old_works_at_the_authors_size() -> None:
+    assert unidepth_v2old.working_size((480, 640)) == (588, 784)
+
+
+def test_margins_are_cut_to_the_fraction_of_a_token() -> None:
+    """A ramp over the padded image becomes the ramp's middle part."""
+    size, margins = (40, 200), (0, 0, 13, 27)
+    ramp = ((torch.arange(16) + 0.5) / 16).view(1, 1, 16, 1).expand(1, 1, 16, 40)
+    cut = unidepth_v2.cut_margins(ramp, margins, size)
+    assert cut.shape == (1, 1, 8, 40)
+    expected = (13 + 40 * (torch.arange(8) + 0.5) / 8) / 80
+    torch.testing.assert_close(cut[0, 0, :, 5], expected, atol=1e-6, rtol=0)
+
+
+def test_unidepth_v2_takes_extreme_formats(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(unidepth_v2, "PIXELS", (8_000, 10_000))  # the real ones take seconds
+    features, depth = UniDepthV2("s").requires_grad_(False)(torch.rand(1, 3, 30, 150))
+    assert depth is not None
+    assert depth.shape == (1, 1, 30, 150)
+    assert {feature.shape for feature in features} == {(1, 384, 3, 11)}
+
+
+def test_rays_follow_the_pinhole_camera() -> None:
+    """The ray through the principal point looks forward; its neighbours lean by 1/f."""
+    rays = pinhole_rays(torch.tensor([[10.0, 20.0, 4.5, 2.5]]), (6, 8))
+    assert rays.shape == (1, 3, 6, 8)
+    torch.testing.assert_close(rays[0, :, 2, 4], torch.tensor([0.0, 0.0, 1.0]))
+    assert (rays[0, 0, 2, 5] / rays[0, 2, 2, 5]).item() == pytest.approx(1 / 10)
+    assert (rays[0, 1, 3, 4] / rays[0, 2, 3, 4]).item() == pytest.approx(1 / 20)
+
+
+def test_head_mixing_keeps_tokens_apart() -> None:
+    torch.manual_seed(0)
+    block = unidepth_v2old.HeadMixing(32, 8, bias=True, scaled=True).requires_grad_(False)
+    tokens = torch.randn(1, 5, 32)
+    changed = tokens.clone()
+    changed[0, 2] += 1
+    moved = (block(tokens) - block(changed)).abs().amax(-1)[0] > 1e-6
+    assert moved.tolist() == [False, False, True, False, False]
+
+
+def test_deformable_attention_does_not_depend_on_its_chunks(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    torch.manual_seed(0)
+    attention = depthformer.DeformableAttention(32).requires_grad_(False)
+    sizes = [(4, 6), (3, 3), (2, 3), (1, 2)]
+    query, value = torch.randn(2, 20, 32), torch.randn(2, sum(h * w for h, w in sizes), 32)
+    reference = torch.rand(20, 2)
+    whole = attention(query, reference, value, sizes)
+    monkeypatch.setattr(depthformer, "QUERIES_AT_ONCE", 7)
+    torch.testing.assert_close(attention(query, reference, value, sizes), whole)
+
+
 # Weights
 
 
@@ -162,19 +249,12 @@ def test_transformers_reads_our_weights_and_we_read_theirs(tmp_path: Path) -> No
     """Files pass both ways, and under their position rule both networks are one function."""
     from transformers import DepthAnythingConfig, DepthAnythingForDepthEstimation
 
-    encoder = {
-        "model_type": "dinov2",
-        "image_size": 518,
-        "hidden_size": 384,
-        "num_attention_heads": 6,
-        "num_hidden_layers": 12,
-        "out_indices": [3, 6, 9, 12],
-        "reshape_hidden_states": False,
-    }
     seeded = weights("depth_anything_v2_vits_70x98")
     written = {key: value.contiguous() for key, value in from_authors_keys(seeded).items()}
     save_file(written, tmp_path / "model.safetensors", metadata={"format": "pt"})
-    DepthAnythingConfig(backbone_config=encoder).save_pretrained(tmp_path)
+    config = DepthAnythingConfig()  # ViT-S, but with the taps of version 1
+    config.backbone_config.set_output_features_output_indices(None, [3, 6, 9, 12])
+    config.save_pretrained(tmp_path)
     theirs = DepthAnythingForDepthEstimation.from_pretrained(tmp_path).eval()
 
     theirs.save_pretrained(tmp_path / "again")
@@ -236,13 +316,19 @@ def test_every_misfit_is_named(tmp_path: Path) -> None:
         read_weights(tmp_path)
     with pytest.raises(InputError, match="check the path"):
         read_weights(tmp_path / "absent.pth")
-    with pytest.raises(InputError, match="expected one of s, b, l"):
-        DepthAnythingV2("giant")
+    with pytest.raises(InputError, match="give its folder instead"):
+        read_weights("./absent")
+    for network in (DepthAnythingV2, Dinov2, UniDepthV2, UniDepthV2Old, DepthFormer):
+        with pytest.raises(InputError, match="got size 'giant', expected one of"):
+            network("giant")
+    with pytest.raises(InputError, match="on no hub"):
+        DepthFormer("swint", weights="hub")
 
 
 OFFLINE = """
 import sys
-import ducos.prompts.depth_anything_v2, ducos.prompts.dinov2
+import ducos.prompts.depth_anything_v2, ducos.prompts.dinov2, ducos.prompts.depthformer
+import ducos.prompts.unidepth_v2, ducos.prompts.unidepth_v2old
 from ducos.errors import InputError
 from ducos.prompts.weights import read_weights
 assert not {"transformers", "huggingface_hub"} & sys.modules.keys(), "import of a prompt is heavy"

@@ -28,7 +28,7 @@ _HOME = {
     "InputError": "ducos.errors",
 }
 
-__all__ = [*_HOME, "__version__"]  # noqa: PLE0604
+__all__ = [*_HOME, "__version__"]
 
 
 def __getattr__(name: str) -> Any:

@@ -60,10 +60,14 @@ def load_model(path: Path) -> tuple[nn.Module, ModelSpec, dict]:
             f"{path} is a safetensors file but not a ducos model (no {FORMAT} header); "
             "turn an authors' checkpoint into one with `ducos convert`"
         )
-    spec = ModelSpec(**json.loads(header["spec"]))
+    try:
+        spec = ModelSpec(**json.loads(header["spec"]))
+        about = json.loads(header.get("about", "{}"))
+    except (ValueError, TypeError) as problem:
+        raise InputError(f"{path} has a broken header ({problem}); write it again") from None
     model = spec.build()
     load_strictly(model, tensors, path)
-    return model.eval(), spec, json.loads(header["about"])
+    return model.eval(), spec, about
 
 
 def load_strictly(model: nn.Module, weights: dict[str, Tensor], path: Path) -> None:
@@ -82,7 +86,9 @@ def load_strictly(model: nn.Module, weights: dict[str, Tensor], path: Path) -> N
 
 def write_tensors(path: Path, tensors: dict[str, Tensor], header: dict[str, str]) -> None:
     """Write a safetensors file atomically."""
-    contiguous = {name: value.detach().cpu().contiguous().clone() for name, value in tensors.items()}
+    contiguous = {
+        name: value.detach().cpu().contiguous().clone() for name, value in tensors.items()
+    }
     with atomic_write(path) as temporary:
         Path(temporary).write_bytes(save(contiguous, header))
 
@@ -120,7 +126,9 @@ def load_training(path: Path) -> tuple[dict[str, dict[str, Tensor]], dict]:
 def optimizer_tensors(optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
     """Adam's moments and counters, flattened to names such as `12.exp_avg`."""
     state = optimizer.state_dict()["state"]
-    return {f"{index}.{key}": value for index, slots in state.items() for key, value in slots.items()}
+    return {
+        f"{index}.{key}": value for index, slots in state.items() for key, value in slots.items()
+    }
 
 
 def load_optimizer(optimizer: torch.optim.Optimizer, tensors: dict[str, Tensor]) -> None:

@@ -13,7 +13,7 @@ import typer
 from ducos.errors import InputError
 
 app = typer.Typer(
-    help="Super-resolve depth maps: a colour image and a small, noisy depth map in, a sharp one out.",
+    help="Super-resolve depth maps: a colour image and a small depth map in, a sharp one out.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     add_completion=False,
@@ -23,7 +23,9 @@ Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and no
 
 
 @app.callback(invoke_without_command=True)
-def about(version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False) -> None:
+def about(
+    version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
+) -> None:
     """Options that belong to no command."""
     if version:
         from ducos import __version__
@@ -37,18 +39,30 @@ def upscale(
     rgb: Annotated[Path, typer.Argument(help="Colour image.")],
     depth: Annotated[Path, typer.Argument(help="Depth map of the same field of view, any size.")],
     out: Annotated[
-        Path, typer.Option("-o", "--out", help="Where to write: .png (16 bit), .exr, .npy, .npz, .tiff, .pfm, .h5")
+        Path,
+        typer.Option(
+            "-o", "--out", help="Where to write: .png (16 bit), .exr, .npy, .npz, .tiff, .pfm, .h5"
+        ),
     ],
     model: Annotated[
-        str | None, typer.Option(help="Name from `ducos models` or a weight file. Default: the embedded one.")
+        str | None,
+        typer.Option(help="Name from `ducos models` or a weight file. Default: the embedded one."),
     ] = None,
-    unit: Annotated[str, typer.Option(help="Of the stored depth: auto, m, mm, cm, relative.")] = "auto",
-    scale: Annotated[float | None, typer.Option(help="Metres per stored value, instead of a unit.")] = None,
-    mask: Annotated[Path | None, typer.Option(help="Image that is 0 where depth is invalid.")] = None,
+    unit: Annotated[
+        str, typer.Option(help="Of the stored depth: auto, m, mm, cm, relative.")
+    ] = "auto",
+    scale: Annotated[
+        float | None, typer.Option(help="Metres per stored value, instead of a unit.")
+    ] = None,
+    mask: Annotated[
+        Path | None, typer.Option(help="Image that is 0 where depth is invalid.")
+    ] = None,
     preview: Annotated[
         Path | None, typer.Option(help="Also write a picture: colour | input | result.")
     ] = None,
-    keep_holes: Annotated[bool, typer.Option(help="Leave holes invalid instead of filling them.")] = False,
+    keep_holes: Annotated[
+        bool, typer.Option(help="Leave holes invalid instead of filling them.")
+    ] = False,
     any_aspect: Annotated[bool, typer.Option(help="Accept differing aspect ratios.")] = False,
     as_json: Json = False,
 ) -> None:
@@ -59,46 +73,55 @@ def upscale(
     from ducos import io
     from ducos.infer import read_colour, read_low, super_resolve
 
-    io.check_writable(out, io.DEPTH_SUFFIXES)
+    io.check_output(out)
     if preview:
-        io.check_writable(preview, io.IMAGE_SUFFIXES)
+        io.check_output(preview)
     image = read_colour(rgb)
     low = read_low(depth, unit, scale, mask)
     with waiting("super-resolving", quiet=as_json):
         result = super_resolve(
             image, low, model=model, keep_holes=keep_holes, any_aspect=any_aspect
         )
-    extra = {} if result.sigma is None else {"sigma": result.sigma}
     relative = low.unit == "relative"
-    written = io.write_depth(out, result.depth, result.valid, relative=relative, extra=extra)
+    keeps_layers = out.suffix.lower() in (".npz", ".exr", ".h5", ".hdf5")
+    layers = {"measured": result.measured, "sigma": result.sigma} if keeps_layers else {}
+    written = io.write_depth(
+        out,
+        result.depth,
+        result.valid,
+        unit="relative" if relative else None,
+        layers={name: layer for name, layer in layers.items() if layer is not None},
+        about={"model": result.model, "input_unit": result.note},
+    )
     if preview:
-        from ducos.pictures import comparison
+        from ducos.preview import comparison
 
-        io.write_image(preview, comparison(image, low.metres, low.valid, result.depth, result.valid))
-    valid = result.valid
-    summary = {
-        "out": str(out),
-        "preview": str(preview) if preview else None,
-        "model": result.model,
-        "size": list(result.depth.shape),
-        "input_size": list(low.metres.shape),
-        "unit_decision": result.note,
-        "holes_in_input": float(1 - low.valid.mean()),
-        "min": float(result.depth[valid].min()) if valid.any() else None,
-        "max": float(result.depth[valid].max()) if valid.any() else None,
-        "residual": result.residual,
-        "written": written,
-    }
+        io.write_image(preview, comparison(image, low.depth, low.valid, result.depth, result.valid))
+    shown = result.depth[result.valid]
+    holes = float(1 - low.valid.mean())
+    nearest, farthest = float(shown.min()), float(shown.max())
     if as_json:
+        summary = {
+            "out": str(out),
+            "preview": str(preview) if preview else None,
+            "model": result.model,
+            "size": list(result.depth.shape),
+            "input_size": list(low.depth.shape),
+            "unit_decision": result.note,
+            "holes_in_input": holes,
+            "min": nearest,
+            "max": farthest,
+            "residual": result.residual,
+            "written": vars(written),
+        }
         print(json.dumps(summary))
         return
-    h, w = low.metres.shape
-    H, W = result.depth.shape
-    kind = "" if relative else " m"
-    print(f"{result.note}")
-    print(f"{w}×{h} → {W}×{H} with {result.model}; {100 * summary['holes_in_input']:.1f} % holes in the input")
-    print(f"depth {summary['min']:.3f} to {summary['max']:.3f}{kind}; shrunk again it differs from the "
-          f"input by {result.residual:.4f}{kind} RMS")  # fmt: skip
+    (h, w), (H, W) = low.depth.shape, result.depth.shape
+    metres = "" if relative else " m"
+    print(result.note)
+    print(f"{w}×{h} → {W}×{H} with {result.model}; {100 * holes:.1f} % holes in the input")
+    print(f"depth {nearest:.3f} to {farthest:.3f}{metres}")
+    print(f"shrunk again it differs from the input by {result.residual:.4f}{metres} RMS")
     if result.model == "bicubic" and model is None:
         print("no trained weights are installed: this is mask-aware bicubic interpolation")
     print(f"wrote {out}" + (f" and {preview}" if preview else ""))
@@ -135,7 +158,9 @@ def train(
         list[str] | None, typer.Option("--set", help="section.key=value, repeatable.")
     ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Continue the run in --out.")] = False,
-    overfit: Annotated[bool, typer.Option("--overfit", help="Repeat one batch: can it be learned?")] = False,
+    overfit: Annotated[
+        bool, typer.Option("--overfit", help="Repeat one batch: can it be learned?")
+    ] = False,
 ) -> None:
     """Train with Lagrangian duality. Ctrl-C finishes the step and saves; --resume goes on exactly.
 
@@ -153,17 +178,28 @@ def train(
 
 @app.command("eval")
 def evaluate(
-    model: Annotated[list[str] | None, typer.Option(help="Name or weight file, repeatable.")] = None,
-    dataset: Annotated[
-        list[str] | None, typer.Option(help="name:PLACE, such as bench:DIR or nyu:FILE, repeatable.")
+    model: Annotated[
+        list[str] | None, typer.Option(help="Name or weight file, repeatable.")
     ] = None,
-    protocol: Annotated[str, typer.Option(help="How low-resolution maps are made and scored.")] = "synthetic",
-    scale: Annotated[list[float] | None, typer.Option(help="Repeatable; default: the protocol's.")] = None,
-    out: Annotated[Path | None, typer.Option(help="Folder for results.json, results.csv, pictures.")] = None,
+    dataset: Annotated[
+        list[str] | None,
+        typer.Option(help="name:PLACE, such as bench:DIR or nyu:FILE, repeatable."),
+    ] = None,
+    protocol: Annotated[
+        str, typer.Option(help="How low-resolution maps are made and scored.")
+    ] = "synthetic",
+    scale: Annotated[
+        list[float] | None, typer.Option(help="Repeatable; default: the protocol's.")
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder for results.json, results.csv, pictures.")
+    ] = None,
     predictions: Annotated[
         Path | None, typer.Option(help="Score the files of this folder instead of running a model.")
     ] = None,
-    save_predictions: Annotated[bool, typer.Option(help="Keep each prediction under --out.")] = False,
+    save_predictions: Annotated[
+        bool, typer.Option(help="Keep each prediction under --out.")
+    ] = False,
     pictures: Annotated[int, typer.Option(help="How many error-map pictures per row.")] = 0,
     as_json: Json = False,
 ) -> None:
@@ -181,7 +217,9 @@ def evaluate(
 
 @app.command()
 def demo(
-    out: Annotated[Path, typer.Option("-o", "--out", help="Folder for the results.")] = Path("demo-output"),
+    out: Annotated[Path, typer.Option("-o", "--out", help="Folder for the results.")] = Path(
+        "demo-output"
+    ),
     model: Annotated[str | None, typer.Option(help="Name or weight file.")] = None,
 ) -> None:
     """Super-resolve the bundled example; writes depth and a picture, prints figures against truth."""
@@ -201,7 +239,9 @@ def selftest(as_json: Json = False) -> None:
     else:
         for row in report["rows"]:
             mark = "ok" if row["ok"] else "DIFFERS"
-            print(f"{row['model']}: RMSE {row['rmse_cm']:.4f} cm, stored {row['stored_cm']:.4f} cm: {mark}")
+            print(
+                f"{row['model']}: RMSE {row['rmse_cm']:.4f} cm, stored {row['stored_cm']:.4f} cm: {mark}"
+            )
     if not report["ok"]:
         raise typer.Exit(1)
 

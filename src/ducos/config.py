@@ -20,7 +20,9 @@ class ModelConfig(Section):
     """Which network; `kwargs` are its own arguments."""
 
     name: str = "ducos-compact"
-    prompt: str | None = Field(None, description='prompt name, "none" for none, unset for the default')
+    prompt: str | None = Field(
+        None, description='prompt name, "none" for none, unset for the default'
+    )
     prompt_options: dict[str, Any] = Field(default_factory=dict)
     kwargs: dict[str, Any] = Field(default_factory=dict)
     start: str | None = Field(None, description="weight file to start from (same architecture)")
@@ -31,7 +33,9 @@ class DataConfig(Section):
     """What is learned from, and how low-resolution maps are made of it."""
 
     train: str = Field("shapes:64", description="dataset, as in `ducos eval --dataset`")
-    validation: str = Field("", description="held-out dataset; empty: a share of the training scenes")
+    validation: str = Field(
+        "", description="held-out dataset; empty: a share of the training scenes"
+    )
     validation_share: float = Field(0.1, ge=0, lt=1)
     validation_images: int = Field(12, ge=1, description="how many images each validation uses")
     crop: int = Field(128, ge=16)
@@ -88,14 +92,21 @@ class TrainConfig(Section):
     gamma: float = Field(0.5, gt=0, le=1)
     clip: float = Field(0.0, ge=0, description="largest gradient norm; 0: no clipping")
     average: float = Field(0.0, ge=0, lt=1, description="decay of the weight average; 0: none")
-    objectives: dict[Literal["reconstruction", "prompt"], float] = Field(
-        default_factory=lambda: {"reconstruction": 1.0}
+    objectives: dict[str, float] = Field(
+        default_factory=lambda: {"reconstruction": 1.0}, description="losses.OBJECTIVES and weights"
     )
     seed: int = 0
     validate_every: int = Field(500, ge=1)
     save_every: int = Field(200, ge=1)
     log_every: int = Field(10, ge=1)
     validation_scales: list[float] = Field(default=[4.0, 8.0, 16.0])
+
+    @model_validator(mode="after")
+    def _known_objectives(self) -> "TrainConfig":
+        unknown = sorted(set(self.objectives) - {"reconstruction", "prompt"})
+        if unknown or not self.objectives:
+            raise ValueError(f"objectives are reconstruction and prompt, got {unknown or 'none'}")
+        return self
 
 
 class Config(Section):
@@ -108,10 +119,10 @@ class Config(Section):
 def load_config(path: Path, overrides: list[str] | None = None) -> Config:
     """Read a TOML file and apply `section.key=value` overrides, whose values are TOML too."""
     try:
-        tree = tomllib.loads(Path(path).read_text())
+        tree = tomllib.loads(Path(path).read_text(encoding="utf-8"))
     except OSError as problem:
         raise InputError(f"cannot read the config {path}: {problem.strerror}") from None
-    except tomllib.TOMLDecodeError as problem:
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as problem:
         raise InputError(f"{path} is not valid TOML: {problem}") from None
     for override in overrides or []:
         key, separator, text = override.partition("=")
@@ -125,6 +136,8 @@ def load_config(path: Path, overrides: list[str] | None = None) -> Config:
         *parents, leaf = key.strip().split(".")
         for parent in parents:
             branch = branch.setdefault(parent, {})
+            if not isinstance(branch, dict):
+                raise InputError(f"--set {key}: {parent} is a value, not a section")
         branch[leaf] = value
     try:
         return Config.model_validate(tree)

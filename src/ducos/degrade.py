@@ -284,9 +284,10 @@ def stereo(
     disparity = focal * baseline / depth  # pixels; 0 in holes, which hide nothing
     column = torch.arange(target.shape[-1], device=target.device, dtype=target.dtype)
     seen_at = torch.where(valid, column - disparity, torch.inf)  # column in the second view
-    # A point is hidden when a point farther right in our view lands farther left in the other.
+    # A point is hidden when one to its right in our view lands on it or to its left in the other.
     leftmost_from_here = seen_at.flip(-1).cummin(-1).values.flip(-1)
-    is_hidden = leftmost_from_here < seen_at
+    leftmost_to_the_right = F.pad(leftmost_from_here[..., 1:], (0, 1), value=torch.inf)
+    is_hidden = leftmost_to_the_right <= seen_at
 
     step = 1 / 8
     matched = ((disparity + 0.1 * _normal(disparity, generator)) / step).round() * step

@@ -8,11 +8,14 @@ multipliers can only grow and the clamp at zero never acts. With a real epsilon 
 while its constraint is violated and falls after.
 """
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
+
+from ducos.errors import InputError
 
 DECAYS = ("none", "compounding", "linear")
 
@@ -33,7 +36,7 @@ class Constraint:
     def __post_init__(self) -> None:
         for name in ("epsilon", "multiplier", "rate", "penalty"):
             if not getattr(self, name) >= 0:
-                raise ValueError(f"{name} must be 0 or more, got {getattr(self, name)}")
+                raise InputError(f"{name} must be 0 or more, got {getattr(self, name)}")
 
 
 class Dual:
@@ -47,7 +50,7 @@ class Dual:
 
     def __init__(self, constraints: Mapping[str, Constraint], *, decay: str = "none"):
         if decay not in DECAYS:
-            raise ValueError(f"decay must be one of {', '.join(DECAYS)}, got {decay!r}")
+            raise InputError(f"decay must be one of {', '.join(DECAYS)}, got {decay!r}")
         self.constraints = dict(constraints)
         self.decay = decay
         self.multipliers = {name: c.multiplier for name, c in self.constraints.items()}
@@ -73,7 +76,9 @@ class Dual:
         return total
 
     def observe(self, values: Mapping[str, float]) -> None:
-        """Accumulate constraint values until the next `step`."""
+        """Accumulate constraint values until the next `step`; a batch with a NaN has no say."""
+        if not all(math.isfinite(values[name]) for name in self.constraints):
+            return
         for name in self.constraints:
             self._sums[name] += float(values[name])
         self._count += 1
@@ -84,7 +89,7 @@ class Dual:
         epoch counts from 1 to epochs, as in Alg. 1.
         """
         if self._count == 0:
-            raise ValueError("step() before any observe(): there is no constraint value to act on")
+            raise InputError("step() before any observe(): there is no constraint value to act on")
         left = 1 - epoch / epochs
         if self.decay == "compounding":
             self.scale *= left
@@ -113,7 +118,9 @@ class Dual:
         """Restore; the constraint names must be the same, in any order."""
         saved, ours = set(state["multipliers"]), set(self.constraints)
         if saved != ours:
-            raise ValueError(f"checkpoint has constraints {sorted(saved)}, config has {sorted(ours)}")
+            raise InputError(
+                f"checkpoint has constraints {sorted(saved)}, config has {sorted(ours)}"
+            )
         self.multipliers = {name: float(state["multipliers"][name]) for name in self.constraints}
         self.scale = float(state["scale"])
         self._sums = {name: float(state["sums"][name]) for name in self.constraints}

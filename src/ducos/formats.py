@@ -8,7 +8,7 @@ Every reader keeps three promises, whatever the bytes:
 
 TIFF, EXR and HDF5 are decoded in a child process: their libraries print to the terminal, unpack
 without a bound, or crash on damaged files (HDF5 did on 1 of about 1500 randomly damaged ones), and
-no `except` catches that. The child costs about 0.1 s and is bounded in time and memory.
+no `except` catches that. The child costs about 0.2 s and is bounded in time and memory.
 """
 
 import ast
@@ -27,6 +27,7 @@ import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from io import BytesIO
 from pathlib import Path
 from typing import IO, Any, cast
 
@@ -92,7 +93,7 @@ def existing_file(path: PathLike) -> Path:
     except (FileNotFoundError, NotADirectoryError):
         raise InputError(f"{path} does not exist; check the name and the folder") from None
     except (OSError, ValueError, TypeError) as problem:
-        raise InputError(f"{path!r} is no readable file: {_one_line(problem)}") from None
+        raise InputError(f"{str(path)!r} is no readable file: {_one_line(problem)}") from None
     if not stat.S_ISREG(mode):
         kind = "a folder" if stat.S_ISDIR(mode) else "a pipe or device"
         raise InputError(f"{source} is {kind}; give the name of one file")
@@ -143,7 +144,8 @@ def _refusing(source: Path, name: str) -> Iterator[None]:
 
 
 def _one_line(problem: BaseException) -> str:
-    text = " ".join(str(problem).split()) or type(problem).__name__
+    reason = problem.strerror if isinstance(problem, OSError) else None
+    text = " ".join((reason or str(problem)).split()) or type(problem).__name__
     return text if len(text) <= 160 else text[:157] + "..."
 
 
@@ -253,7 +255,10 @@ def _read_npz(source: Path, key: str | None) -> Stored:
         members = {entry.filename.removesuffix(".npy"): entry for entry in archive.infolist()}
         shapes: dict[str, tuple[int, ...]] = {}
         for name, entry in members.items():
-            with suppress(ValueError, SyntaxError, KeyError, TypeError), archive.open(entry) as head:
+            with (
+                suppress(ValueError, SyntaxError, KeyError, TypeError),
+                archive.open(entry) as head,
+            ):
                 shape, _, dtype, _ = _npy_header(head)
                 if dtype.kind in "iuf":
                     shapes[name] = shape
@@ -388,8 +393,11 @@ def _read_exr(source: Path, key: str | None) -> Stored:
         if samples > MAX_PIXELS:
             raise InputError(f"{source} declares {samples} values in all its channels, too many")
         stated = {k: str(v) for k, v in file.header().items() if k.startswith("depth_")}
+        declared_parts = len(file.parts)
     channels: dict[str, AnyArray] = {}
     with OpenEXR.File(str(source), separate_channels=True) as file:
+        if len(file.parts) != declared_parts:  # the library prints its reason and goes on
+            raise ValueError("its pixels are incomplete")
         for part in file.parts:
             for name, channel in part.channels.items():
                 channels.setdefault(name, channel.pixels)
@@ -430,7 +438,7 @@ def _read_hdf5(source: Path, key: str | None) -> Stored:
 
         def note(name: str, item: Any) -> None:
             if isinstance(item, h5py.Dataset):
-                shapes[name] = item.shape if item.dtype.kind in "iuf" else ()
+                shapes[name] = (item.shape or ()) if item.dtype.kind in "iuf" else ()
 
         file.visititems(note)  # follows no links
 
@@ -505,7 +513,7 @@ def _decode_in_child(source: Path, name: str, key: str | None) -> Stored:
             facts = json.loads(str(arrays["facts"]))
             if "problem" in facts:
                 raise InputError(facts["problem"])
-            return Stored(arrays["array"], facts, arrays["valid"] if "valid" in arrays else None)
+            return Stored(arrays["array"], facts, arrays.get("valid"))
 
 
 def answer_parent(name: str, path: str, shown: str, key: str | None) -> None:
@@ -564,8 +572,8 @@ def read_picture(path: PathLike) -> AnyArray:
             orientation = int(picture.getexif().get(0x0112, 1))
             if sixteen_bit_colour:
                 return upright(_sixteen_bit_png(source), orientation)
-            if picture.mode.startswith("I") or picture.mode == "F":
-                return upright(np.asarray(picture), orientation)
+            if picture.mode.startswith("I"):  # 16-bit grey, which convert("RGB") would clip
+                return upright(np.asarray(picture).astype(np.uint16), orientation)
             return upright(np.asarray(picture.convert("RGB")), orientation)
 
 
@@ -592,7 +600,7 @@ def check_output(path: PathLike) -> Path:
         folder_is_there = target.parent.is_dir()
         mode = target.stat().st_mode if target.exists() else stat.S_IFREG
     except (OSError, ValueError, TypeError) as problem:
-        raise InputError(f"{path!r} cannot be written: {_one_line(problem)}") from None
+        raise InputError(f"{str(path)!r} cannot be written: {_one_line(problem)}") from None
     if not folder_is_there:
         raise InputError(f"{path} cannot be written: the folder {target.parent} does not exist")
     if not stat.S_ISREG(mode):
@@ -617,8 +625,7 @@ def atomic_write(path: PathLike) -> Iterator[Path]:
         yield temporary
         os.replace(temporary, target)
     except OSError as problem:
-        reason = problem.strerror or _one_line(problem)
-        raise InputError(f"{path} cannot be written: {reason}") from problem
+        raise InputError(f"{path} cannot be written: {_one_line(problem)}") from problem
     finally:
         with suppress(OSError):
             temporary.unlink(missing_ok=True)
@@ -641,14 +648,23 @@ Facts = Mapping[str, str]
 Layers = Mapping[str, AnyArray]
 
 
-def _write_png(path: Path, array: AnyArray, facts: Facts, layers: Layers) -> None:
+def write_pixels(path: Path, pixels: AnyArray, name: str, **options: Any) -> None:
+    """Write a picture in Pillow's format `name`; in memory first, for Pillow does not notice when
+    the disk fills up under a JPEG."""
     from PIL import Image
+
+    memory = BytesIO()
+    Image.fromarray(pixels).save(memory, format=name, **options)
+    path.write_bytes(memory.getbuffer())
+
+
+def _write_png(path: Path, array: AnyArray, facts: Facts, layers: Layers) -> None:
     from PIL.PngImagePlugin import PngInfo
 
     text = PngInfo()
     for name, value in facts.items():
         text.add_text(name, value)
-    Image.fromarray(array).save(path, format="PNG", pnginfo=text)
+    write_pixels(path, array, "PNG", pnginfo=text)
 
 
 def _write_tiff(path: Path, array: AnyArray, facts: Facts, layers: Layers) -> None:
@@ -676,11 +692,12 @@ def _write_exr(path: Path, array: AnyArray, facts: Facts, layers: Layers) -> Non
         with OpenEXR.File(header, channels) as file:
             file.write(str(path))
     except RuntimeError as problem:  # what the library makes of a full disk
-        raise OSError(_one_line(problem)) from problem
+        raise OSError(_one_line(problem).replace(str(path), "it")) from problem
 
 
 def _write_npy(path: Path, array: AnyArray, facts: Facts, layers: Layers) -> None:
-    np.save(path, array, allow_pickle=False)
+    with path.open("wb") as stream:  # given a name, numpy may append another suffix
+        np.save(stream, array, allow_pickle=False)
 
 
 def _write_npz(path: Path, array: AnyArray, facts: Facts, layers: Layers) -> None:
@@ -688,7 +705,8 @@ def _write_npz(path: Path, array: AnyArray, facts: Facts, layers: Layers) -> Non
     for name, value in facts.items():
         short = name.removeprefix("depth_")
         arrays[short] = np.array(float(value) if short == "scale" else value)
-    np.savez_compressed(path, **arrays)
+    with path.open("wb") as stream:
+        np.savez_compressed(stream, **arrays)
 
 
 def _write_pfm(path: Path, array: AnyArray, facts: Facts, layers: Layers) -> None:
@@ -698,12 +716,9 @@ def _write_pfm(path: Path, array: AnyArray, facts: Facts, layers: Layers) -> Non
 
 
 def _write_hdf5(path: Path, array: AnyArray, facts: Facts, layers: Layers) -> None:
-    import io
-
     import h5py
 
-    # In memory first: the library may crash when the disk is full.
-    memory = io.BytesIO()
+    memory = BytesIO()  # the library may crash when the disk is full
     with h5py.File(memory, "w") as file:
         for name, values in {"depth": array, **layers}.items():
             file.create_dataset(name, data=values, compression="gzip", shuffle=True)

@@ -49,12 +49,21 @@ def default_model() -> str:
     return "ducos-tiny" if (WEIGHTS / "ducos-tiny.safetensors").is_file() else "bicubic"
 
 
-@lru_cache(maxsize=4)
-def load(name: str) -> nn.Module:
+def resolve(model: str | Path | nn.Module | None) -> tuple[nn.Module, str]:
+    """The network and the name to report for it."""
+    if isinstance(model, nn.Module):
+        return model, type(model).__name__
+    name = default_model() if model is None else str(model)
+    return load(name), name
+
+
+def load(name: str | Path) -> nn.Module:
     """A model ready for use: an embedded one, one without weights, or a weight file's path."""
+    name = str(name)
     embedded = WEIGHTS / f"{name}.safetensors"
-    if embedded.is_file():
-        return load_model(embedded)[0]
+    path = embedded if embedded.is_file() else Path(name)
+    if path.is_file():
+        return _load_file(path, path.stat().st_mtime_ns)
     if name in MODELS:
         if MODELS[name].prompt is None:
             model = create(name)
@@ -64,21 +73,30 @@ def load(name: str) -> nn.Module:
             f"{name} has no weights in this package; train it (`ducos train`) or convert the "
             "authors' (`ducos convert`), then give the .safetensors file as the model"
         )
-    if Path(name).exists() or Path(name).suffix:
-        return load_model(Path(name))[0]
-    raise InputError(f"unknown model {name!r}; give a .safetensors file or one of: {', '.join(MODELS)}")
+    if path.suffix:
+        raise InputError(f"no such weight file: {name}")
+    raise InputError(
+        f"unknown model {name!r}; give a .safetensors file or one of: {', '.join(MODELS)}"
+    )
+
+
+@lru_cache(maxsize=4)
+def _load_file(path: Path, changed: int) -> nn.Module:
+    """Weight files are kept in memory until they change on disk."""
+    return load_model(path)[0]
 
 
 def super_resolve(
     rgb: Any,
     depth: Any,
     *,
-    model: str | nn.Module | None = None,
+    model: str | Path | nn.Module | None = None,
     unit: str = "auto",
     scale: float | None = None,
     mask: Any = None,
     keep_holes: bool = False,
     any_aspect: bool = False,
+    device: str | torch.device = "cpu",
 ) -> Result:
     """Bring a low-resolution depth map to the size of its colour image.
 
@@ -91,6 +109,7 @@ def super_resolve(
         mask: (h, w), True or nonzero where depth is valid, beside what the values say themselves.
         keep_holes: leave pixels that no measurement covers invalid instead of filling them.
         any_aspect: accept maps whose aspect ratio differs from the image's.
+        device: where the model runs, such as "cuda".
 
     Returns:
         Result; its maps are tensors if `depth` is one, else arrays.
@@ -98,27 +117,32 @@ def super_resolve(
     as_tensor = isinstance(depth, Tensor)
     image = read_colour(rgb)
     low = read_low(depth, unit, scale, mask)
-    check_sizes(image.shape[:2], low.metres.shape, any_aspect)
-    name = model if isinstance(model, str) else default_model() if model is None else "given module"
-    network = model if isinstance(model, nn.Module) else load(name)
+    check_sizes(image.shape[:2], low.depth.shape, any_aspect)
+    network, name = resolve(model)
+    network = network.to(device)
 
-    rgb_tensor = torch.from_numpy(image).permute(2, 0, 1)[None].contiguous()
-    low_tensor = torch.from_numpy(low.metres)[None, None]
+    rgb_tensor = torch.tensor(image).permute(2, 0, 1)[None].contiguous()
+    low_tensor = torch.from_numpy(low.depth)[None, None]
     valid = torch.from_numpy(low.valid)[None, None]
     was_training = network.training
-    network.eval()
-    with torch.inference_mode():
-        prediction = predict(network, rgb_tensor, low_tensor, valid)
-    network.train(was_training)
+    try:
+        network.eval()
+        with torch.inference_mode():
+            inputs = (x.to(device) for x in (rgb_tensor, low_tensor, valid))
+            prediction = predict(network, *inputs)
+    finally:
+        network.train(was_training)
 
-    measured = nearest(valid.float(), image.shape[:2])[0, 0] > 0.5  # type: ignore[arg-type]
-    out = prediction.depth[0, 0].clone()
+    H, W = image.shape[:2]
+    measured = nearest(valid.float(), (H, W))[0, 0] > 0.5
+    full = prediction.depth.cpu()
+    out = full[0, 0].clone()
     covered = measured if keep_holes else torch.ones_like(measured)
     out = torch.where(covered, out, torch.zeros_like(out))
     sigma = prediction.aux.get("sigma")
-    residual = disagreement(prediction.depth, low_tensor, valid)
-    maps = {"depth": out, "valid": covered, "measured": measured}
-    maps["sigma"] = None if sigma is None else sigma[0, 0].clone()
+    residual = disagreement(full, low_tensor, valid)
+    maps: dict[str, Any] = {"depth": out, "valid": covered, "measured": measured}
+    maps["sigma"] = None if sigma is None else sigma[0, 0].cpu().clone()
     if not as_tensor:
         maps = {key: None if value is None else value.numpy() for key, value in maps.items()}
     return Result(**maps, note=low.note, model=name, residual=residual)
@@ -178,11 +202,14 @@ def read_low(depth: Any, unit: str, scale: float | None, mask: Any) -> io.DepthM
 
 def check_sizes(size: tuple[int, ...], low_size: tuple[int, ...], any_aspect: bool) -> None:
     """Refuse pairs that cannot show the same field of view."""
-    ratio = (size[0] / low_size[0]) / (size[1] / low_size[1])
-    if not any_aspect and max(ratio, 1 / ratio) > LARGEST_ASPECT_MISMATCH:
-        turned = " (is one of them turned by 90°?)" if (size[0] > size[1]) != (low_size[0] > low_size[1]) else ""
-        raise InputError(
-            f"the colour image is {size[1]}×{size[0]} but the depth map {low_size[1]}×{low_size[0]}: "
-            f"their aspect ratios differ by {max(ratio, 1 / ratio):.2f}×{turned}; crop both to the same "
-            "field of view, or pass any_aspect / --any-aspect if they do show the same"
-        )
+    (H, W), (h, w) = size, low_size
+    ratio = (H / h) / (W / w)
+    mismatch = max(ratio, 1 / ratio)
+    if any_aspect or mismatch <= LARGEST_ASPECT_MISMATCH:
+        return
+    turned = " (is one of them turned by 90°?)" if (H > W) != (h > w) else ""
+    raise InputError(
+        f"the colour image is {W}×{H} but the depth map {w}×{h}: their aspect ratios differ by "
+        f"{mismatch:.2f}×{turned}; crop both to the same field of view, or pass any_aspect / "
+        "--any-aspect if they do show the same"
+    )

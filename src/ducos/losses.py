@@ -10,6 +10,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from ducos.errors import InputError
 from ducos.normalise import Range
 
 # A batch has, beside others: target (B,1,H,W) normalised, valid (B,1,H,W) bool, range: Range,
@@ -64,14 +65,16 @@ def alignment(prediction: Any, batch: Batch) -> Tensor:
     """L_cf of Eq. 7, averaged over the stages: squared distance of the projected map pairs."""
     pairs = prediction.aux.get("alignment")
     if not pairs:
-        raise ValueError(
+        raise InputError(
             "the alignment constraint needs alignment maps, but this model returns none: "
             "build it with align=True or leave `alignment` out of the constraints"
         )
     return torch.stack([F.mse_loss(depth, prompt) for depth, prompt in pairs]).mean()
 
 
-def edge(prediction: Any, batch: Batch, *, normalise: bool = True, magnitude: bool = True) -> Tensor:
+def edge(
+    prediction: Any, batch: Batch, *, normalise: bool = True, magnitude: bool = True
+) -> Tensor:
     """L_gr of Eq. 9-10: the prediction's edges against the foundation model's.
 
     The foundation depth is the teacher, so no gradient flows into it. Where it is inverse and the
@@ -84,7 +87,7 @@ def edge(prediction: Any, batch: Batch, *, normalise: bool = True, magnitude: bo
     """
     prompt_depth = prediction.aux.get("prompt_depth")
     if prompt_depth is None:
-        raise ValueError(
+        raise InputError(
             "the edge constraint needs the prompt's depth, but this prompt gives none: "
             "choose a prompt with a depth head or leave `edge` out of the constraints"
         )
@@ -112,8 +115,13 @@ def like_prompt(depth: Tensor, batch: Batch, prompt_inverse: bool) -> Tensor:
 
 def prompt_depth(prediction: Any, batch: Batch) -> Tensor:
     """Trains a prompt's relative depth: scale-and-shift-invariant L1 plus multi-scale gradients."""
+    student = prediction.aux.get("prompt_depth")
+    if student is None:
+        raise InputError(
+            "the prompt objective trains a prompt's depth, but this prompt gives none: "
+            "choose a prompt with a depth head or leave `prompt` out of the objectives"
+        )
     teacher = like_prompt(batch.target, batch, prediction.aux["prompt_inverse"])
-    student = prediction.aux["prompt_depth"]
     teacher, student = standardise(teacher, batch.valid), standardise(student, batch.valid)
     loss = masked_mean((student - teacher).abs(), batch.valid)
     error, mask = student - teacher, batch.valid
@@ -125,7 +133,7 @@ def prompt_depth(prediction: Any, batch: Batch) -> Tensor:
 
 
 def standardise(x: Tensor, mask: Tensor) -> Tensor:
-    """Remove shift and scale per image: subtract the mean, divide by the mean absolute deviation."""
+    """Remove shift and scale per image: subtract the mean, divide by the mean deviation."""
     count = mask.sum((2, 3), keepdim=True).clamp_min(1)
     x = torch.where(mask, x, torch.zeros_like(x))
     centred = torch.where(mask, x - x.sum((2, 3), keepdim=True) / count, torch.zeros_like(x))

@@ -17,16 +17,21 @@ Size = tuple[int, int]
 
 def bicubic(x: Tensor, size: Size) -> Tensor:
     """Pillow's bicubic of (B, C, h, w) to (B, C, H, W); shrinking antialiases."""
-    if tuple(x.shape[-2:]) == tuple(size):
-        return x
-    return F.interpolate(x, size=size, mode="bicubic", antialias=True, align_corners=False)
+    return _antialiased(x, size, "bicubic")
 
 
 def bilinear(x: Tensor, size: Size) -> Tensor:
     """Antialiased bilinear of (B, C, h, w) to (B, C, H, W); never leaves the range of its input."""
+    return _antialiased(x, size, "bilinear")
+
+
+def _antialiased(x: Tensor, size: Size, mode: str) -> Tensor:
     if tuple(x.shape[-2:]) == tuple(size):
         return x
-    return F.interpolate(x, size=size, mode="bilinear", antialias=True, align_corners=False)
+    if size[1] == 1:  # torch 2.13 repeats the first row when the output is one column wide
+        turned = F.interpolate(x.transpose(2, 3), size=size[::-1], mode=mode, antialias=True)
+        return turned.transpose(2, 3)
+    return F.interpolate(x, size=size, mode=mode, antialias=True)
 
 
 def nearest(x: Tensor, size: Size) -> Tensor:
@@ -35,7 +40,10 @@ def nearest(x: Tensor, size: Size) -> Tensor:
 
 
 def low_size(size: Size, scale: float) -> Size:
-    """Size of the low-resolution map at this scale, floored as the field's loaders do."""
+    """Size of the low-resolution map at this scale, by floor division as in the field's loaders.
+
+    Rounding of the division counts: 270 // 2.7 is 99.
+    """
     return max(1, int(size[0] // scale)), max(1, int(size[1] // scale))
 
 

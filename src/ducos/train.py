@@ -1,25 +1,21 @@
 """Training: one visible loop that alternates the two steps of Alg. 1.
 
 A run is a folder: config.json, metrics.jsonl, TensorBoard events, last.safetensors (everything
-needed to go on), best.safetensors and final.safetensors (weights for use). Batch `step` is a pure function of the seed, so
-a run killed at any moment continues from its last save bit for bit. Under `torchrun` each process
-takes its share of every batch and gradients are averaged: the result is that of one process.
+needed to go on), best.safetensors and final.safetensors (weights for use). Batch `step` is a pure
+function of the seed, so a run killed at any moment continues from its last save bit for bit. Under
+`torchrun` each process takes its share of every batch and gradients are averaged: the result is
+that of one process.
 """
 
-import json
-import os
-import signal
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
 import numpy as np
 import torch
 import torch.distributed as dist
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from torch import Tensor, nn
 from torch.utils.data import DataLoader, Sampler
 
@@ -34,7 +30,15 @@ from ducos.dual import PRESETS, Constraint, Dual
 from ducos.errors import InputError
 from ducos.infer import predict
 from ducos.losses import CONSTRAINTS, OBJECTIVES, edge
+from ducos.processes import (
+    StopRequest,
+    average_gradients,
+    average_numbers,
+    join_processes,
+    pick_device,
+)
 from ducos.resize import bicubic, fill_holes, low_size
+from ducos.training_log import MetricsLog, ProgressBar
 
 
 @dataclass
@@ -62,13 +66,15 @@ def train(
     out.mkdir(parents=True, exist_ok=True)
     last = out / "last.safetensors"
     if last.exists() and not resume:
-        raise InputError(f"{out} already holds a run; continue it with --resume or choose another folder")
+        raise InputError(
+            f"{out} already holds a run; continue it with --resume or choose another folder"
+        )
 
     torch.manual_seed(config.train.seed)
     spec = ModelSpec(
         config.model.name, config.model.prompt, config.model.prompt_options, config.model.kwargs
     )
-    model = spec.build()
+    model = spec.build().to(pick_device(rank))
     load_start(model, config)
     trainable = [p for p in model.parameters() if p.requires_grad]
     if not trainable:
@@ -119,7 +125,7 @@ def fit(
     batches: PatchBatches,
     validation_set: Dataset,
     out: Path,
-    log: "MetricsLog | None",
+    log: MetricsLog | None,
     rank: int,
     world: int,
     overfit: bool,
@@ -131,18 +137,21 @@ def fit(
     epoch_steps = settings.steps_per_epoch or batches.steps_per_epoch
     epochs = -(-settings.steps // epoch_steps)
     share = settings.batch_size // world
-    stop = StopRequest()
     trainable = [p for p in run.model.parameters() if p.requires_grad]
+    device = trainable[0].device
     run.model.train()
     started = time.monotonic()
 
-    with progress_bar(settings.steps, run.step, disable=quiet or rank != 0) as advance:
+    bar = ProgressBar(settings.steps, run.step, disable=quiet or rank != 0)
+    with StopRequest() as stop, bar as advance:
         for batch in load(batches, run.step, settings.steps, config.data.workers, overfit):
-            batch = batch.part(rank * share, (rank + 1) * share)
+            batch = batch.part(rank * share, (rank + 1) * share).to(device)
             set_rate(run.optimizer, learning_rate(config, run.step))
             prediction = run.model(batch.rgb, batch.low, batch.low_valid)
             objectives = {n: OBJECTIVES[n](prediction, batch) for n in settings.objectives}
-            objective = torch.stack([w * objectives[n] for n, w in settings.objectives.items()]).sum()
+            objective = torch.stack(
+                [w * objectives[n] for n, w in settings.objectives.items()]
+            ).sum()
             values = {name: constraints[name](prediction, batch) for name in run.dual.names}
             loss = run.dual.lagrangian(objective, values)  # Eq. 13
 
@@ -152,8 +161,7 @@ def fit(
             norm = nn.utils.clip_grad_norm_(trainable, settings.clip or float("inf"))
             if bool(norm.isfinite()):
                 run.optimizer.step()
-            numbers = {"loss": loss, **objectives, **values}
-            measured = average_numbers(numbers, world)
+            measured = average_numbers({"loss": loss, **objectives, **values}, world)
             run.dual.observe(measured)
             if settings.average:
                 update_average(run.average, run.model, settings.average)
@@ -163,7 +171,13 @@ def fit(
             if run.step % epoch_steps == 0:  # Step 2 of Alg. 1
                 means = run.dual.step(run.step // epoch_steps, epochs)
             if log and (means or run.step % settings.log_every == 0):
-                log.write(run, measured, float(norm), means, time.monotonic() - started)
+                rate = run.optimizer.param_groups[0]["lr"]
+                extra = {
+                    "gradient_norm": float(norm),
+                    "rate": rate,
+                    "seconds": time.monotonic() - started,
+                }
+                log.write(run.step, {**measured, **extra}, run.dual, means)
             advance(f"loss {measured['loss']:.4f}")
             final = run.step == settings.steps
             if run.step % settings.validate_every == 0 or final:
@@ -174,7 +188,7 @@ def fit(
                     if score["relative_rmse"] < run.best:
                         run.best = score["relative_rmse"]
                         save_weights(run, spec, config, out / "best.safetensors", score)
-            wanted = stop.agreed(world)
+            wanted = stop.agreed(world, device)
             if rank == 0 and (run.step % settings.save_every == 0 or final or wanted):
                 save(run, out / "last.safetensors")
             if wanted:
@@ -196,6 +210,7 @@ def load(
         batch_size=None,
         sampler=StepSampler(start, stop),
         num_workers=workers,
+        generator=torch.Generator(),  # its own, so that loading leaves no trace in the global one
         collate_fn=lambda batch: batch,
     )
 
@@ -234,7 +249,7 @@ def set_rate(optimizer: torch.optim.Optimizer, rate: float) -> None:
 def build_dual(config: Config) -> Dual:
     """The preset, cut to the chosen constraints, with the config's overrides."""
     preset = PRESETS[config.dual.preset]()
-    constraints = {}
+    constraints: dict[str, Constraint] = {}
     for name in config.dual.constraints:
         override: ConstraintConfig = getattr(config.dual, name)
         changes = override.model_dump(exclude_none=True)
@@ -274,20 +289,22 @@ def load_start(model: nn.Module, config: Config) -> None:
         path = Path(config.model.start_prompt)
         tensors, _ = checkpoint.read_tensors(path)
         own: Any = model
-        prompt = {n.removeprefix("prompt."): t for n, t in tensors.items() if n.startswith("prompt.")}
+        prefix = "prompt."
+        prompt = {n[len(prefix) :]: t for n, t in tensors.items() if n.startswith(prefix)}
         if not prompt:
             raise InputError(f"{path} holds no prompt; expected tensors named prompt.*")
         own.prompt.load_state_dict(prompt)
 
 
 def validate(run: Run, config: Config, dataset: Dataset) -> dict[str, float]:
-    """RMSE against bicubic's on held-out images, per scale and on average; leaves no trace in RNG."""
+    """RMSE against bicubic's on held-out images, per scale and on average; RNG is left alone."""
     model = run.model
     kept = None
     if run.average:
         kept = {n: v.clone() for n, v in model.state_dict().items() if n in run.average}
         model.load_state_dict({**model.state_dict(), **run.average})
     model.eval()
+    device = next(model.parameters()).device
     generator = torch.Generator().manual_seed(0)
     degrade = DEGRADATIONS["bicubic"]
     result: dict[str, float] = {}
@@ -299,10 +316,12 @@ def validate(run: Run, config: Config, dataset: Dataset) -> dict[str, float]:
                 rgb = torch.from_numpy(pair.rgb).permute(2, 0, 1)[None]
                 target = torch.from_numpy(pair.target)[None, None]
                 valid = torch.from_numpy(pair.valid)[None, None]
-                size = low_size(pair.target.shape, scale)  # type: ignore[arg-type]
+                H, W = pair.target.shape
+                size = low_size((H, W), scale)
                 low, low_valid = degrade(target, valid, rgb, size, generator)
-                ours = predict(model, rgb, low, low_valid).depth
-                base = bicubic(fill_holes(low, low_valid), pair.target.shape)  # type: ignore[arg-type]
+                inputs = (x.to(device) for x in (rgb, low, low_valid))
+                ours = predict(model, *inputs).depth.cpu()
+                base = bicubic(fill_holes(low, low_valid), (H, W))
                 rmse = [float(((x - target)[valid] ** 2).mean().sqrt()) for x in (ours, base)]
                 errors.append(rmse[0])
                 ratios.append(rmse[0] / max(rmse[1], 1e-9))
@@ -355,7 +374,9 @@ def save_weights(run: Run, spec: ModelSpec, config: Config, path: Path, score: d
 
 
 def start_average(model: nn.Module) -> dict[str, Tensor]:
-    return {n: v.clone() for n, v in checkpoint.stored_weights(model).items() if v.is_floating_point()}
+    return {
+        n: v.clone() for n, v in checkpoint.stored_weights(model).items() if v.is_floating_point()
+    }
 
 
 def update_average(average: dict[str, Tensor], model: nn.Module, decay: float) -> None:
@@ -363,126 +384,3 @@ def update_average(average: dict[str, Tensor], model: nn.Module, decay: float) -
     current = model.state_dict()
     for name, value in average.items():
         value.lerp_(current[name], 1 - decay)
-
-
-def join_processes() -> tuple[int, int]:
-    """(rank, number of processes) under torchrun, else (0, 1)."""
-    world = int(os.environ.get("WORLD_SIZE", "1"))
-    if world > 1 and not dist.is_initialized():
-        dist.init_process_group("gloo")
-    return (dist.get_rank(), world) if world > 1 else (0, 1)
-
-
-def average_gradients(parameters: list[nn.Parameter], world: int) -> None:
-    """Mean of every gradient over the processes, in one message."""
-    if world == 1:
-        return
-    gradients = [torch.zeros_like(p) if p.grad is None else p.grad for p in parameters]
-    flat = torch.cat([g.reshape(-1) for g in gradients])
-    dist.all_reduce(flat)
-    flat /= world
-    offset = 0
-    for parameter in parameters:
-        count = parameter.numel()
-        parameter.grad = flat[offset : offset + count].view_as(parameter)
-        offset += count
-
-
-def average_numbers(numbers: dict[str, Tensor], world: int) -> dict[str, float]:
-    """Plain numbers, averaged over the processes so that every multiplier stays the same."""
-    stacked = torch.stack([value.detach().double() for value in numbers.values()])
-    if world > 1:
-        dist.all_reduce(stacked)
-        stacked /= world
-    return dict(zip(numbers, stacked.tolist(), strict=True))
-
-
-class StopRequest:
-    """The first SIGINT or SIGTERM finishes the step and saves; the second one ends at once."""
-
-    def __init__(self) -> None:
-        self.asked = False
-        for name in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(name, self.ask)
-
-    def ask(self, number: int, frame: FrameType | None) -> None:
-        if self.asked:
-            raise KeyboardInterrupt
-        self.asked = True
-
-    def agreed(self, world: int) -> bool:
-        """True on every process as soon as one was asked."""
-        if world == 1:
-            return self.asked
-        flag = torch.tensor(float(self.asked))
-        dist.all_reduce(flag, op=dist.ReduceOp.MAX)
-        return bool(flag > 0)
-
-
-class MetricsLog:
-    """metrics.jsonl, always; TensorBoard events where it is installed."""
-
-    def __init__(self, out: Path):
-        self.file = (out / "metrics.jsonl").open("a", buffering=1)
-        try:
-            from torch.utils.tensorboard import SummaryWriter
-
-            self.board: Any = SummaryWriter(str(out))
-        except ImportError:
-            self.board = None
-
-    def write(
-        self,
-        run: Run,
-        measured: dict[str, float],
-        norm: float,
-        means: dict[str, float] | None,
-        seconds: float,
-    ) -> None:
-        """Losses and constraint values; after a dual step also slack and multipliers."""
-        row: dict[str, Any] = {"step": run.step, "seconds": round(seconds, 2), **measured}
-        row["gradient_norm"] = norm
-        row["rate"] = run.optimizer.param_groups[0]["lr"]
-        for name, multiplier in run.dual.multipliers.items():
-            row[f"multiplier_{name}"] = multiplier
-            if means:
-                row[f"slack_{name}"] = run.dual.constraints[name].epsilon - means[name]
-        self.put(row)
-
-    def write_validation(self, step: int, score: dict[str, float]) -> None:
-        self.put({"step": step, **{f"validation_{n}": v for n, v in score.items()}})
-
-    def put(self, row: dict[str, Any]) -> None:
-        self.file.write(json.dumps(row) + "\n")
-        if self.board:
-            for name, value in row.items():
-                if name != "step":
-                    self.board.add_scalar(name, value, row["step"])
-
-    def close(self) -> None:
-        self.file.close()
-        if self.board:
-            self.board.close()
-
-
-class progress_bar:  # noqa: N801 - reads as a function where it is used
-    """A progress bar with loss and time left: `with progress_bar(...) as advance: advance(text)`."""
-
-    def __init__(self, total: int, done: int, *, disable: bool):
-        self.progress = Progress(
-            TextColumn("training"),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TextColumn("{task.fields[text]}"),
-            TimeRemainingColumn(),
-            disable=disable,
-            refresh_per_second=2,
-        )
-        self.task = self.progress.add_task("", total=total, completed=done, text="")
-
-    def __enter__(self) -> Callable[[str], None]:
-        self.progress.start()
-        return lambda text: self.progress.update(self.task, advance=1, text=text)
-
-    def __exit__(self, *problem: object) -> None:
-        self.progress.stop()

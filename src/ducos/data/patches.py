@@ -1,11 +1,13 @@
 """Training batches: crop, flip, zoom, degrade, normalise.
 
 `PatchBatches(...)[step]` is a pure function of (seed, step): the order of images, every crop and
-every draw of noise follow from the two. Resuming a run, adding loader workers or splitting a batch over processes
-therefore cannot change what is learned from.
+every draw of noise follow from the two. Resuming a run, adding loader workers or splitting a batch
+over processes therefore cannot change what is learned from.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, fields
+from typing import Any
 
 import cv2
 import numpy as np
@@ -14,6 +16,7 @@ from torch import Tensor
 
 from ducos.data.pair import Array, Dataset, Mask, Pair
 from ducos.degrade import DEGRADATIONS
+from ducos.errors import InputError
 from ducos.normalise import Range, range_of
 from ducos.resize import fill_holes, low_size
 
@@ -35,22 +38,27 @@ class Batch:
 
     def part(self, start: int, stop: int) -> "Batch":
         """The samples start..stop, for one process of several."""
+        return self._each(lambda tensor: tensor[start:stop])
 
-        def cut(value: Tensor | Range) -> Tensor | Range:
+    def to(self, device: torch.device) -> "Batch":
+        return self._each(lambda tensor: tensor.to(device))
+
+    def _each(self, change: Callable[[Tensor], Tensor]) -> "Batch":
+        def apply(value: Tensor | Range) -> Tensor | Range:
             if isinstance(value, Range):
-                return Range(value.lowest[start:stop], value.highest[start:stop])
-            return value[start:stop]
+                return Range(change(value.lowest), change(value.highest))
+            return change(value)
 
-        return Batch(*(cut(getattr(self, f.name)) for f in fields(self)))  # type: ignore[arg-type]
+        return Batch(*(apply(getattr(self, f.name)) for f in fields(self)))  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True)
 class Augmentation:
     """What varies from patch to patch. Shares are probabilities.
 
-    zoom: smallest factor by which an image is shrunk before cropping (1 = never): more edges per patch.
+    zoom: smallest factor by which an image is shrunk before cropping: more edges per patch.
     invert: share of patches turned into inverse depth; benchmarks such as Middlebury are disparity.
-    quantise: share of patches rounded to 256 levels, as those benchmarks are.
+    quantise: share of patches rounded to 60 to 255 levels, as those benchmarks are.
     colour: strength of gamma, gain, tint, noise, blur and JPEG on the colour image (0 = off).
     shift: largest registration error between colour and depth, in pixels.
     holes: share of patches whose low-resolution map gets holes.
@@ -87,6 +95,13 @@ class PatchBatches:
         augmentation: Augmentation,
         seed: int,
     ):
+        unknown = sorted(set(degradations) - set(DEGRADATIONS))
+        if unknown:
+            raise InputError(
+                f"unknown degradation {unknown[0]!r}; choose of: {', '.join(DEGRADATIONS)}"
+            )
+        if len(dataset) == 0:
+            raise InputError(f"{dataset.name} holds no pairs to train on")
         self.dataset = dataset
         self.batch_size = batch_size
         self.crop = crop
@@ -158,22 +173,26 @@ class PatchBatches:
 def crop(
     pair: Pair, side: int, zoom: float, shift: float, rng: np.random.Generator
 ) -> tuple[Array, Array, Mask]:
-    """A random square, possibly of the shrunk image; depth is shrunk by picking, so edges stay sharp."""
-    rgb, target, valid = pair.rgb, pair.target, pair.valid
+    """A random square, possibly of the shrunk image; depth is picked, never mixed at edges."""
+    rgb: Any = pair.rgb
+    target: Any = pair.target
+    valid: Any = pair.valid
     H, W = target.shape
     factor = float(np.exp(rng.uniform(np.log(zoom), 0)))
     factor = max(factor, side / H, side / W)
     if factor != 1:
         H, W = max(side, round(H * factor)), max(side, round(W * factor))
-        interpolation = cv2.INTER_AREA if factor < 1 else cv2.INTER_LINEAR
-        rgb = cv2.resize(rgb, (W, H), interpolation=interpolation)
+        rgb = cv2.resize(
+            rgb, (W, H), interpolation=cv2.INTER_AREA if factor < 1 else cv2.INTER_LINEAR
+        )
         target = cv2.resize(target, (W, H), interpolation=cv2.INTER_NEAREST_EXACT)
         valid = (
             cv2.resize(valid.astype(np.uint8), (W, H), interpolation=cv2.INTER_NEAREST_EXACT) > 0
         )
     top, left = int(rng.integers(H - side + 1)), int(rng.integers(W - side + 1))
     if shift > 0:
-        move = np.float32([[1, 0, rng.uniform(-shift, shift)], [0, 1, rng.uniform(-shift, shift)]])
+        x, y = rng.uniform(-shift, shift, 2)
+        move = np.array([[1, 0, x], [0, 1, y]], np.float32)
         rgb = cv2.warpAffine(rgb, move, (W, H), borderMode=cv2.BORDER_REFLECT)
     square = np.s_[top : top + side, left : left + side]
     return rgb[square], target[square], valid[square]
@@ -184,18 +203,18 @@ def flip(
 ) -> tuple[Array, Array, Mask]:
     """Mirror, turn upside down and transpose, each with even odds."""
     mirror, upside_down, transpose = rng.random(3) < 0.5
-    maps = [rgb, target, valid]
-    if mirror:
-        maps = [m[:, ::-1] for m in maps]
-    if upside_down:
-        maps = [m[::-1] for m in maps]
-    if transpose:
-        maps = [np.swapaxes(m, 0, 1) for m in maps]
-    return maps[0], maps[1], maps[2]
+
+    def turn(m: Any) -> Any:
+        m = m[:, ::-1] if mirror else m
+        m = m[::-1] if upside_down else m
+        return np.swapaxes(m, 0, 1) if transpose else m
+
+    return turn(rgb), turn(target), turn(valid)
 
 
-def recolour(rgb: Array, strength: float, rng: np.random.Generator) -> Array:
+def recolour(image: Array, strength: float, rng: np.random.Generator) -> Array:
     """Gamma, gain, tint, grey, blur, noise and JPEG, as between cameras."""
+    rgb: Any = image
     gamma, gain = np.exp(rng.normal(0, 0.3 * strength, 2))
     tint = np.exp(rng.normal(0, 0.08 * strength, 3))
     rgb = np.clip(gain * tint * rgb.astype(np.float64) ** gamma, 0, 1)
@@ -211,12 +230,12 @@ def recolour(rgb: Array, strength: float, rng: np.random.Generator) -> Array:
         code = cv2.imencode(
             ".jpg", (rgb * 255).astype(np.uint8), [cv2.IMWRITE_JPEG_QUALITY, quality]
         )
-        rgb = cv2.imdecode(code[1], cv2.IMREAD_COLOR) / 255.0
-    return rgb.astype(np.float32)
+        rgb = np.asarray(cv2.imdecode(code[1], cv2.IMREAD_COLOR)) / 255.0
+    return np.asarray(rgb, np.float32)
 
 
 def punch_holes(valid: Tensor, share: float, rng: np.random.Generator) -> Tensor:
-    """Knock blobs out of a share of the masks (B, 1, h, w), from single pixels to a third of the map."""
+    """Knock blobs out of a share of the masks (B, 1, h, w), up to a third of a map wide."""
     valid = valid.clone()
     h, w = valid.shape[-2:]
     for sample in valid:

@@ -21,7 +21,7 @@ TOLERANCE = 0.002  # relative; processors differ in rounding, wrong code differs
 def scores(result: Result) -> dict[str, float]:
     """Errors in centimetres against the truth, over all of its valid pixels."""
     truth = io.read_depth(TRUTH, unit="mm")
-    error = (result.depth - truth.metres)[truth.valid] * 100
+    error = (result.depth - truth.depth)[truth.valid] * 100
     return {"rmse_cm": float(np.sqrt(np.mean(error**2))), "mae_cm": float(np.mean(np.abs(error)))}
 
 
@@ -30,7 +30,7 @@ def run_demo(out: Path, model: str | None) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from ducos.pictures import comparison
+    from ducos.preview import comparison
 
     out.mkdir(parents=True, exist_ok=True)
     chosen = model or default_model()
@@ -43,8 +43,8 @@ def run_demo(out: Path, model: str | None) -> None:
         io.write_depth(depth, result.depth, result.valid)
         low = io.read_depth(LOW, unit="mm")
         sheet = comparison(
-            io.read_rgb(RGB), low.metres, low.valid, result.depth, result.valid,
-            truth=io.read_depth(TRUTH, unit="mm").metres,
+            io.read_rgb(RGB), low.depth, low.valid, result.depth, result.valid,
+            truth=io.read_depth(TRUTH, unit="mm").depth,
         )  # fmt: skip
         io.write_image(picture, sheet)
         figures = scores(result)

@@ -1,14 +1,24 @@
 """The table of models: name -> how to build it. Adding one is a file and a line here."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 from torch import nn
 
 from ducos.errors import InputError
 from ducos.models.bicubic import Bicubic
+from ducos.models.cunet import CUNet
+from ducos.models.dctnet import DCTNet
+from ducos.models.djf import DJF
+from ducos.models.dkn import DKN
+from ducos.models.dornet import DORNet
 from ducos.models.ducos import DuCos
+from ducos.models.ducos_released import DuCosReleased
+from ducos.models.fdkn import FDKN
+from ducos.models.fdsr import FDSR
 from ducos.models.prediction import Prediction
+from ducos.models.promptda import PromptDA
 from ducos.prompts import create_prompt
 
 
@@ -48,6 +58,23 @@ MODELS: dict[str, Entry] = {
     "ducos-compact": Entry(
         _compact, "DuCos at 1/4 resolution with the mixing tail, for CPUs", prompt="tiny"
     ),
+    "ducos-released": Entry(
+        DuCosReleased, "the authors' released network", "none", prompt="depth-anything-v2-s"
+    ),
+    "promptda-s": Entry(partial(PromptDA, "s"), "Depth Anything prompted by depth (CVPR 2025)"),
+    "promptda-b": Entry(partial(PromptDA, "b"), "PromptDA, base", "none published"),
+    "promptda-l": Entry(partial(PromptDA, "l"), "PromptDA, large"),
+    "djf": Entry(DJF, "joint filtering by two encoders and a decoder (ECCV 2016)", "MIT"),
+    "djfr": Entry(
+        partial(DJF, residual=True), "DJF that corrects the bicubic map (TPAMI 2019)", "MIT"
+    ),
+    "cunet": Entry(CUNet, "common and unique sparse codes (TPAMI 2021)", "none stated"),
+    "dkn": Entry(DKN, "learned weights and places to sample per pixel (IJCV 2021)", "GPL-3.0"),
+    "fdkn": Entry(FDKN, "DKN at a quarter of the resolution (IJCV 2021)", "GPL-3.0"),
+    "fdsr": Entry(FDSR, "high frequencies of the guide, fast (CVPR 2021)", "none published"),
+    "dctnet": Entry(DCTNet, "guide edges by a cosine-transform solve (CVPR 2022)", "none stated"),
+    "dornet": Entry(DORNet, "learns the degradation by itself (CVPR 2025)"),
+    "dornet-t": Entry(partial(DORNet, tiny=True), "DORNet, the small one (CVPR 2025)"),
 }
 
 
@@ -64,13 +91,18 @@ def create(
     if name not in MODELS:
         raise InputError(f"unknown model {name!r}; choose one of: {', '.join(MODELS)}")
     entry = MODELS[name]
-    if entry.prompt is None:
-        if prompt is not None:
-            raise InputError(f"{name} takes no prompt, got prompt={prompt!r}; leave it out")
-        return entry.build(**kwargs)
     chosen = prompt or entry.prompt
-    built = None if chosen == "none" else create_prompt(chosen, **(prompt_options or {}))
-    return entry.build(built, **kwargs)
+    if prompt_options and chosen in (None, "none"):
+        raise InputError(f"{name} has no prompt here, got prompt options {prompt_options}")
+    if entry.prompt is None and prompt is not None:
+        raise InputError(f"{name} takes no prompt, got prompt={prompt!r}; leave it out")
+    try:
+        if chosen is None:
+            return entry.build(**kwargs)
+        built = None if chosen == "none" else create_prompt(chosen, **(prompt_options or {}))
+        return entry.build(built, **kwargs)
+    except TypeError as problem:
+        raise InputError(f"model {name}: {problem}") from None
 
 
 __all__ = ["MODELS", "DuCos", "Entry", "Prediction", "create"]

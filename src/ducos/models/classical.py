@@ -185,30 +185,49 @@ def eight_bit(colour: Array) -> NDArray[np.uint8]:
 
 
 class GuidedFilter(nn.Module):
-    """Locally, depth is a linear function of colour (He et al. 2010).
+    """Around each measurement depth is a linear function of colour (He et al. 2010).
+
+    The functions are fitted at low resolution, where both images are sharp, then upsampled and
+    applied to the full colour image (He, Sun 2015). Holes take no part in the fits.
 
     Args:
         radius: of the square windows, in low-resolution pixels.
         epsilon: colour variance below which a window counts as flat.
     """
 
-    def __init__(self, *, radius: float = 1.0, epsilon: float = 1e-3):
+    def __init__(self, *, radius: int = 1, epsilon: float = 1e-3):
         super().__init__()
         self.radius = radius
         self.epsilon = epsilon
 
     def forward(self, rgb: Tensor, low: Tensor, valid: Tensor | None = None) -> Prediction:
-        """Holes keep their filled values: linear fits of a mask may be negative."""
-        import cv2
+        weight = trust(low, valid)
+        total = self.box(weight)
 
-        radius = max(1, round(self.radius * upsampling_ratio(rgb, low)))
+        def mean(x: Tensor) -> Tensor:
+            return self.box(weight * x) / total
 
-        def smoother(colour: Array, values: Array) -> Array:
-            filtered = cv2.ximgproc.guidedFilter(colour, values, radius, self.epsilon)
-            return filtered.astype(np.float32, copy=False)
+        colour = bilinear(rgb, (low.shape[-2], low.shape[-1]))
+        mean_colour, mean_depth = mean(colour), mean(low)
+        products = (colour[:, :, None] * colour[:, None]).flatten(1, 2)  # (B, 9, h, w)
+        spread = (
+            mean(products).unflatten(1, (3, 3)) - mean_colour[:, :, None] * mean_colour[:, None]
+        )
+        common = mean(colour * low) - mean_colour * mean_depth  # (B, 3, h, w)
+        ridge = self.epsilon * torch.eye(3, dtype=low.dtype, device=low.device)
+        slope = torch.linalg.solve(
+            spread.permute(0, 3, 4, 1, 2) + ridge, common.permute(0, 2, 3, 1)
+        ).permute(0, 3, 1, 2)
+        shift = mean_depth - (slope * mean_colour).sum(1, keepdim=True)
+        # every pixel lies in many windows: take the mean of their answers
+        size = image_size(rgb)
+        slope, shift = bilinear(mean(slope), size), bilinear(mean(shift), size)
+        return Prediction((slope * rgb).sum(1, keepdim=True) + shift)
 
-        upsampled = bicubic(low, image_size(rgb))
-        return Prediction(smooth_each(rgb, upsampled, torch.ones_like(upsampled), smoother))
+    def box(self, x: Tensor) -> Tensor:
+        """Mean over the window of each pixel, over what of it lies inside the image."""
+        width = 2 * self.radius + 1
+        return F.avg_pool2d(x, width, stride=1, padding=self.radius, count_include_pad=False)
 
 
 class DomainTransform(nn.Module):

@@ -10,8 +10,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from ducos.errors import InputError
 from ducos.models.blocks import ResidualGroup, pearson
-from ducos.models.mixing import MixingTail, gather, window_of
+from ducos.models.mixing import MixingTail, Window, gather, local_contrast, spline_mean, window_of
 from ducos.models.prediction import Prediction
 from ducos.prompts.prompt import Prompt, PromptModel
 from ducos.resize import bicubic, bilinear, pad_to_multiple
@@ -81,7 +82,7 @@ class CorrelativeFusion(nn.Module):
         self.out = nn.Conv2d(channels, channels, 3, padding=1)
 
     def blend(self, prompt: Tensor, depth: Tensor, reference: Tensor) -> Tensor:
-        """Mix prompt and depth; `reference` is what the prompt is correlated with. All (B, C, H, W)."""
+        """Mix prompt and depth (B, C, H, W) by the prompt's correlation with `reference`."""
         if self.fusion == "add":
             return prompt + depth
         if self.fusion == "concat":
@@ -107,7 +108,7 @@ class Alignment(nn.Module):
 
     def __init__(self, channels: int):
         super().__init__()
-        self.project = nn.Conv2d(channels, 1, 1)
+        self.project = nn.Conv2d(channels, 1, 1, bias=False)  # min-max would remove a bias
 
     def forward(self, x: Tensor) -> Tensor:
         x = self.project(x)
@@ -157,10 +158,10 @@ class DuCos(nn.Module):
         _check("fusion", fusion, FUSIONS)
         _check("recurrence", recurrence, RECURRENCES)
         _check("tail", tail, TAILS)
-        if not 1 <= iterations:
-            raise ValueError(f"iterations must be at least 1, got {iterations}")
+        if iterations < 1:
+            raise InputError(f"iterations must be at least 1, got {iterations}")
         if not 1 <= stages <= 4:
-            raise ValueError(f"stages must be 1 to 4 (a prompt has four features), got {stages}")
+            raise InputError(f"stages must be 1 to 4 (a prompt has four features), got {stages}")
         self.prompt: Any = ImageBranch(channels, stride, blocks) if prompt is None else prompt
         self.stride = stride
         self.multiple = 1 if stride == 1 else COMPACT_MULTIPLE
@@ -203,7 +204,8 @@ class DuCos(nn.Module):
         if self.mixes:
             window = window_of((low.shape[-2], low.shape[-1]), size, low)
             neighbours = gather(low, window)
-            inputs = self.describe(up, neighbours, window, low, valid)
+            mean, contrast = local_contrast(low, window)
+            inputs = self.describe(up, mean, contrast, window, low, valid)
         else:
             inputs = F.pixel_unshuffle(pad_to_multiple(up, self.multiple), self.stride)
         depth = self.head(inputs)  # D_1, Eq. 1b
@@ -220,7 +222,7 @@ class DuCos(nn.Module):
             depth = self.gathered(torch.cat(maps, 1))
 
         if self.mixes:
-            prediction = self.tail(depth, low, valid, size, window, neighbours)
+            prediction = self.tail(depth, low, valid, up, window, neighbours, contrast)
         else:
             out = F.pixel_shuffle(self.tail(depth), self.stride)[..., :H, :W]  # Eq. 8
             prediction = Prediction(up + out if self.residual else out)
@@ -231,24 +233,26 @@ class DuCos(nn.Module):
         return prediction
 
     def describe(
-        self, up: Tensor, neighbours: Tensor, window: Any, low: Tensor, valid: Tensor | None
+        self,
+        up: Tensor,
+        mean: Tensor,
+        contrast: Tensor,
+        window: Window,
+        low: Tensor,
+        valid: Tensor | None,
     ) -> Tensor:
-        """What the compact body sees: the bicubic map as it is and relative to its local range, the
-        local contrast, the position between measurements, the ratio, and where holes are.
+        """What the compact body sees: the bicubic map as it is and relative to its surroundings,
+        the local contrast, the position between measurements, the ratio, and where holes are.
 
         Returns (B, 2 s² + 2 s + 4, H/s, W/s) for stride s.
         """
         s = self.stride
         B, _, H, W = up.shape
-        lowest, highest = neighbours.amin(1, keepdim=True), neighbours.amax(1, keepdim=True)
-        contrast = highest - lowest
-        relative = (up - lowest) / (contrast + 1e-3)
+        relative = (up - mean) / (contrast + 1e-3)
         log_contrast = (contrast + 1e-3).log() / 4
-        hole = (
-            torch.zeros_like(up)
-            if valid is None
-            else gather((~valid).to(up.dtype), window).mean(1, keepdim=True)
-        )
+        hole = torch.zeros_like(up)
+        if valid is not None:
+            hole = spline_mean((~valid).to(up.dtype), window)
         full = pad_to_multiple(torch.cat([up, relative, log_contrast, hole], 1), self.multiple)
         detail = F.pixel_unshuffle(full[:, :2], s)  # (B, 2 s², H/s, W/s)
         coarse = F.avg_pool2d(full[:, 2:], s)  # (B, 2, H/s, W/s)
@@ -264,4 +268,4 @@ class DuCos(nn.Module):
 
 def _check(name: str, value: str, choices: tuple[str, ...]) -> None:
     if value not in choices:
-        raise ValueError(f"{name} must be one of {', '.join(choices)}, got {value!r}")
+        raise InputError(f"{name} must be one of {', '.join(choices)}, got {value!r}")

@@ -1,9 +1,9 @@
 """DuCos as its authors released it: the network behind the published figures.
 
 It differs from the paper's text in several ways (`docs/paper.md` lists them): one merged prompt map
-instead of four, residual groups in series over it, a depth branch that widens from 64 to 324 channels, convolutions inside
-the fusion, and a tail over all stages. Module names are the authors', so their checkpoints load
-as they are; the wiring is written from published facts and checked against stored outputs.
+instead of four, residual groups in series over it, a depth branch that widens from 64 to 324
+channels, convolutions inside the fusion, and a tail over all stages. Module names are the authors',
+so their checkpoints load as they are; the wiring is checked against stored outputs of their code.
 """
 
 from typing import Any

@@ -1,9 +1,9 @@
 """The mixing tail: the output is a weighted mean of nearby *measured* low-resolution pixels.
 
-Instead of a depth value, the network predicts for each output pixel how to weigh the 4×4 low-resolution
-pixels around it. The result serves every ratio with the same code, stays within the local measured range but
-for a bounded residual, keeps edges sharp, gives an invalid neighbour no weight, and yields an
-uncertainty: the weighted spread of the neighbours.
+Instead of a depth value, the network predicts for each output pixel how to weigh the 4×4
+low-resolution pixels around it. The result serves every ratio with the same code, stays within the
+local measured range but for a bounded residual, keeps edges sharp, gives an invalid neighbour no
+weight, and yields an uncertainty: the weighted spread of the neighbours.
 """
 
 from typing import NamedTuple
@@ -16,21 +16,21 @@ from ducos.models.prediction import Prediction
 from ducos.resize import bicubic
 
 TAPS = 4
-HOLE_LOGIT = -20.0  # against a measured neighbour an invalid one weighs 2e-9
 
 
 class Window(NamedTuple):
     """Where the 4×4 neighbours of each output pixel lie in the low-resolution map.
 
     rows (H, 4), columns (W, 4): indices, clamped to the map.
-    prior (1, 16, H, W): log of a cubic B-spline at each neighbour's distance. The spline is zero
-        where the window ends, so nothing jumps when the window moves on by a pixel.
+    row_weights (H, 4), column_weights (W, 4): cubic B-spline at each neighbour's distance, summing
+        to 1. It is zero where the window ends, so nothing jumps when the window moves on.
     phase (1, 2, H, W): fractional position between low-resolution pixel centres, in [0, 1).
     """
 
     rows: Tensor
     columns: Tensor
-    prior: Tensor
+    row_weights: Tensor
+    column_weights: Tensor
     phase: Tensor
 
 
@@ -46,15 +46,12 @@ def window_of(low_size: tuple[int, int], size: tuple[int, int], like: Tensor) ->
         near = 2 / 3 - distance**2 + distance**3 / 2
         far = (2 - distance).clamp_min(0) ** 3 / 6
         weight = torch.where(distance < 1, near, far)
-        return index.long().clamp(0, n - 1), weight.clamp_min(1e-6).log(), centre - first
+        return index.long().clamp(0, n - 1), weight, centre - first
 
-    rows, log_y, phase_y = axis(low_size[0], size[0])
-    columns, log_x, phase_x = axis(low_size[1], size[1])
-    H, W = size
-    # (4, 1, H, 1) + (1, 4, 1, W) -> (16, H, W), neighbours in row-major order
-    prior = log_y.T[:, None, :, None] + log_x.T[None, :, None, :]
-    phase = torch.stack([phase_y[:, None].expand(H, W), phase_x[None, :].expand(H, W)])
-    return Window(rows, columns, prior.reshape(1, TAPS**2, H, W), phase[None])
+    rows, weight_y, phase_y = axis(low_size[0], size[0])
+    columns, weight_x, phase_x = axis(low_size[1], size[1])
+    phase = torch.stack([phase_y[:, None].expand(size), phase_x[None, :].expand(size)])
+    return Window(rows, columns, weight_y, weight_x, phase[None])
 
 
 def gather(low: Tensor, window: Window) -> Tensor:
@@ -66,13 +63,45 @@ def gather(low: Tensor, window: Window) -> Tensor:
     return torch.cat(taps, 1)
 
 
+def spline_mean(low: Tensor, window: Window) -> Tensor:
+    """Spline-weighted mean of the neighbours: low (B, 1, h, w) -> (B, 1, H, W), axis by axis."""
+    tall = sum(
+        low.index_select(2, window.rows[:, a]) * window.row_weights[:, a, None] for a in range(TAPS)
+    )
+    assert isinstance(tall, Tensor)  # (B, 1, H, w)
+    wide = sum(
+        tall.index_select(3, window.columns[:, b]) * window.column_weights[:, b]
+        for b in range(TAPS)
+    )
+    assert isinstance(wide, Tensor)
+    return wide
+
+
+def local_contrast(low: Tensor, window: Window) -> tuple[Tensor, Tensor]:
+    """Spline-weighted mean and twice the standard deviation of the neighbours, both (B, 1, H, W).
+
+    Unlike the range of the neighbours they change smoothly as the window moves.
+    """
+    centred = low - 0.5  # of a map in [0, 1]: keeps the difference of squares exact
+    mean = spline_mean(centred, window)
+    variance = spline_mean(centred**2, window) - mean**2
+    return mean + 0.5, 2 * variance.clamp_min(0).sqrt()
+
+
+def spline_logits(window: Window) -> Tensor:
+    """Log of the spline weight of each neighbour, (1, 16, H, W) in row-major order."""
+    log_y = window.row_weights.clamp_min(1e-6).log().T[:, None, :, None]  # (4, 1, H, 1)
+    log_x = window.column_weights.clamp_min(1e-6).log().T[None, :, None, :]  # (1, 4, 1, W)
+    return (log_y + log_x).flatten(0, 1)[None]
+
+
 class MixingTail(nn.Module):
     """Body features at 1/stride -> depth at full size, from the measured values around each pixel.
 
     The body predicts per output pixel
       logits (16)  a preference for each neighbour,
-      level (1)    where between the lowest and the highest neighbour the surface lies, and
-      focus (1)    how strictly neighbours away from that level are refused,
+      level (1)    how far the surface lies from the bicubic value, in local contrasts, and
+      focus (1)    how strictly neighbours away from that surface are refused,
       detail (1)   a residual bounded by half the local contrast,
       trust (1)    how far the result is pulled to agree with the measurements when shrunk again.
     """
@@ -82,32 +111,38 @@ class MixingTail(nn.Module):
         self.stride = stride
         self.corrections = corrections
         self.predict = nn.Conv2d(channels, (TAPS**2 + 4) * stride**2, 3, padding=1)
-        nn.init.zeros_(self.predict.bias)
+        bias = torch.zeros(TAPS**2 + 4)
+        bias[TAPS**2 + 1] = -2.0  # focus: at first hardly any neighbour is refused
         with torch.no_grad():
             self.predict.weight.mul_(0.1)  # start near the plain spline mean
+        self.predict.bias = nn.Parameter(bias.repeat_interleave(stride**2))
 
     def forward(
         self,
         features: Tensor,
         low: Tensor,
         valid: Tensor | None,
-        size: tuple[int, int],
+        up: Tensor,
         window: Window,
         neighbours: Tensor,
+        contrast: Tensor,
     ) -> Prediction:
         """features (B, C, ≥H/stride, ≥W/stride); low (B, 1, h, w); valid (B, 1, h, w) bool or None;
-        neighbours (B, 16, H, W) = gather(low, window)."""
-        H, W = size
+        up (B, 1, H, W) = bicubic(low); neighbours (B, 16, H, W) = gather(low, window);
+        contrast (B, 1, H, W) from local_contrast."""
+        H, W = up.shape[-2:]
         maps = F.pixel_shuffle(self.predict(features), self.stride)[..., :H, :W]
         logits, level, focus, detail, trust = maps.split([TAPS**2, 1, 1, 1, 1], 1)
 
-        lowest = neighbours.amin(1, keepdim=True)
-        contrast = neighbours.amax(1, keepdim=True) - lowest
-        surface = lowest + torch.sigmoid(level) * contrast
+        surface = up + torch.tanh(level) * contrast
         away = (neighbours - surface).abs() / (contrast + 1e-4)
-        logits = logits + window.prior - 8 * F.softplus(focus) * away
+        logits = logits + spline_logits(window) - 4 * F.softplus(focus) * away
         if valid is not None:
-            logits = logits + HOLE_LOGIT * gather((~valid).to(low.dtype), window)
+            hole = gather(~valid, window)
+            hole = hole & ~hole.all(
+                1, keepdim=True
+            )  # with no measurement near, filled values serve
+            logits = logits.masked_fill(hole, -torch.inf)
         weights = logits.softmax(1)  # (B, 16, H, W)
 
         depth = (weights * neighbours).sum(1, keepdim=True)

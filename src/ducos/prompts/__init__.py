@@ -1,40 +1,65 @@
-"""The table of prompts: name -> how to build it. Adding one is a file and a line here.
-
-Heavy libraries are imported when a prompt is built, not when this module is.
-"""
+"""The table of prompts: name -> how to build it. Adding one is a file and a line here."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 from ducos.errors import InputError
+from ducos.prompts.depth_anything_v2 import DepthAnythingV2
+from ducos.prompts.depthformer import DepthFormer
+from ducos.prompts.dinov2 import Dinov2
 from ducos.prompts.prompt import Prompt, PromptModel, set_tuning
+from ducos.prompts.tiny import TinyPrompt
+from ducos.prompts.unidepth_v2 import UniDepthV2
+from ducos.prompts.unidepth_v2old import UniDepthV2Old
 
 
 class Entry(NamedTuple):
-    """build(**options) -> PromptModel; licence of its weights; one sentence for people."""
+    """build(**options) -> PromptModel; licence of its published weights; a sentence for people."""
 
     build: Callable[..., Any]
     licence: str
     about: str
 
 
-def _tiny(**options: Any) -> Any:
-    from ducos.prompts.tiny import TinyPrompt
-
-    return TinyPrompt(**options)
-
-
+NC = "CC-BY-NC-4.0"
 PROMPTS: dict[str, Entry] = {
-    "tiny": Entry(_tiny, "Apache-2.0", "compact U-Net of ours, trainable on a CPU"),
+    "tiny": Entry(TinyPrompt, "Apache-2.0", "compact U-Net of ours, trainable on a CPU"),
+    "depth-anything-v2-s": Entry(
+        partial(DepthAnythingV2, "s"), "Apache-2.0", "the paper's default; inverse depth"
+    ),
+    "depth-anything-v2-b": Entry(partial(DepthAnythingV2, "b"), NC, "inverse depth"),
+    "depth-anything-v2-l": Entry(partial(DepthAnythingV2, "l"), NC, "inverse depth"),
+    "dinov2-s": Entry(partial(Dinov2, "s"), "Apache-2.0", "features only"),
+    "dinov2-b": Entry(partial(Dinov2, "b"), "Apache-2.0", "features only"),
+    "dinov2-l": Entry(partial(Dinov2, "l"), "Apache-2.0", "features only"),
+    "unidepth-v2-s": Entry(partial(UniDepthV2, "s"), NC, "metric depth"),
+    "unidepth-v2-b": Entry(partial(UniDepthV2, "b"), NC, "metric depth"),
+    "unidepth-v2-l": Entry(partial(UniDepthV2, "l"), NC, "metric depth"),
+    "unidepth-v2old-s": Entry(partial(UniDepthV2Old, "s"), NC, "metric; the paper's Table 4"),
+    "unidepth-v2old-l": Entry(partial(UniDepthV2Old, "l"), NC, "metric; the paper's Table 4"),
+    "depthformer-swint": Entry(partial(DepthFormer, "swint"), "none stated", "metric depth"),
+    "depthformer-swinl": Entry(
+        partial(DepthFormer, "swinl"), "none stated", "metric; the paper's Table 4"
+    ),
 }
 
 
-def create_prompt(name: str, *, tuning: str = "frozen", **options: Any) -> Any:
-    """Build a prompt by name; `tuning` says what of it is trained: frozen, bias or full."""
+def create_prompt(name: str, *, tuning: str | None = None, **options: Any) -> Any:
+    """Build a prompt by name.
+
+    Args:
+        tuning: what of it is trained: "frozen", "bias" or "full"; by default frozen if it has
+            published weights and full if it starts from random ones.
+        options: arguments of the prompt itself, such as weights=PATH.
+    """
     if name not in PROMPTS:
         raise InputError(f"unknown prompt {name!r}; choose one of: {', '.join(PROMPTS)}")
-    prompt = PROMPTS[name].build(**options)
-    set_tuning(prompt, tuning)
+    try:
+        prompt = PROMPTS[name].build(**options)
+    except TypeError as problem:
+        raise InputError(f"prompt {name}: {problem}") from None
+    set_tuning(prompt, tuning or ("frozen" if options.get("weights") else "full"))
     return prompt
 
 

@@ -5,6 +5,8 @@ from typing import NamedTuple, Protocol, runtime_checkable
 import torch
 from torch import Tensor
 
+from ducos.errors import InputError
+
 
 class Prompt(NamedTuple):
     """What a foundation model says about a colour image.
@@ -44,7 +46,7 @@ TUNING = ("frozen", "bias", "full")
 def set_tuning(module: torch.nn.Module, tuning: str) -> None:
     """Choose what of a prompt is trained: nothing, every bias (the authors' choice), or all."""
     if tuning not in TUNING:
-        raise ValueError(f"tuning must be one of {', '.join(TUNING)}, got {tuning!r}")
+        raise InputError(f"tuning must be one of {', '.join(TUNING)}, got {tuning!r}")
     for name, parameter in module.named_parameters():
         is_bias = name.rsplit(".", 1)[-1] == "bias"
         parameter.requires_grad_(tuning == "full" or (tuning == "bias" and is_bias))

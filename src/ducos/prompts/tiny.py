@@ -10,7 +10,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from ducos.prompts.prompt import Prompt
-from ducos.resize import bilinear, pad_to_multiple
+from ducos.resize import bilinear
 
 STRIDE = 4
 
@@ -60,8 +60,10 @@ class TinyPrompt(nn.Module):
 
     def forward(self, rgb: Tensor) -> Prompt:
         H, W = rgb.shape[-2:]
-        x = F.pixel_unshuffle(pad_to_multiple(rgb, self.multiple_of) * 2 - 1, STRIDE)
-        x = self.stem(x)  # (B, w0, H/4, W/4)
+        # Other sizes are stretched a little, so that every feature map covers exactly the image.
+        n = self.multiple_of
+        image = bilinear(rgb, (-(-H // n) * n, -(-W // n) * n))
+        x = self.stem(F.pixel_unshuffle(image * 2 - 1, STRIDE))  # (B, w0, H/4, W/4)
         skips = []
         for level, encode in enumerate(self.encode):
             x = encode(x if level == 0 else self.down[level - 1](x))
@@ -72,10 +74,5 @@ class TinyPrompt(nn.Module):
             x = skips[level] + bilinear(self.up[level](x), size)
             x = self.decode[level](x)
             features.append(x)
-        depth = F.pixel_shuffle(self.head(F.relu(x)), STRIDE)[..., :H, :W]
-        # Features still cover the padded image; cut them to the part that shows the photograph.
-        strides = (32, 16, 8, 4)
-        cut = [
-            f[..., : -(-H // s), : -(-W // s)] for f, s in zip(features, strides, strict=True)
-        ]
-        return Prompt(tuple(cut), depth)
+        depth = F.pixel_shuffle(self.head(F.relu(x)), STRIDE)
+        return Prompt(tuple(features), bilinear(depth, (H, W)))

@@ -120,5 +120,3 @@ def frequencies(count: int, size: Size, like: Tensor) -> Tensor:
 def resized_rays(rays: Tensor, size: Size) -> Tensor:
     """Rays (B, 3, H, W) on another grid, again of unit length, as tokens (B, h·w, 3)."""
     return F.normalize(bilinear(rays, size), dim=1).flatten(2).transpose(1, 2)
-
-

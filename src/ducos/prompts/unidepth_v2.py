@@ -1,8 +1,8 @@
-"""UniDepth v2 (Piccinelli et al., 2025), as released since February 2025: metric depth and a camera.
+"""UniDepth v2 (Piccinelli et al., 2025), as released since February 2025: metric depth and camera.
 
 The network first guesses a pinhole camera from the class tokens, then reads depth from the patch
-tokens in the light of the viewing rays of that camera. As a prompt it gives the four encoder maps and
-metric depth. The paper's Table 4 used its predecessor, `unidepth_v2old.py`.
+tokens in the light of the viewing rays of that camera. As a prompt it gives the four encoder maps
+and metric depth. The paper's Table 4 used its predecessor, `unidepth_v2old.py`.
 
 Written from a description of the function; the authors' own code and, as far as stated, the weights
 are CC BY-NC 4.0. Attribute names are those of the published weight files.
@@ -71,7 +71,9 @@ class CameraHead(nn.Module):
         fx, fy, cx, cy = self.out_pinhole(tokens)[..., 0].unbind(1)
         H, W = size
         focal = 0.7 * math.hypot(H, W)
-        return torch.stack([focal * fx.exp(), focal * fy.exp(), W * cx.sigmoid(), H * cy.sigmoid()], 1)
+        return torch.stack(
+            [focal * fx.exp(), focal * fy.exp(), W * cx.sigmoid(), H * cy.sigmoid()], 1
+        )
 
 
 class Conditioning(nn.Module):
@@ -124,7 +126,7 @@ def _fine_head(width: int) -> nn.Sequential:
 
 
 class DepthHead(nn.Module):
-    """Condition the four maps on the rays, merge them from coarse to fine, read depth and confidence."""
+    """Condition the four maps on the rays, merge them, read depth and confidence."""
 
     def __init__(self, width: int):
         super().__init__()
@@ -175,7 +177,9 @@ class Decoder(nn.Module):
         self.camera_token_adapter = Adapters(inputs, width)
         self.camera_layer = CameraHead(width)
         self.depth_layer = DepthHead(width)
-        self.level_embeds = nn.Parameter(torch.zeros(1, 1, 4, width))  # in the files, read by nothing
+        self.level_embeds = nn.Parameter(
+            torch.zeros(1, 1, 4, width)
+        )  # in the files, read by nothing
 
 
 class Variant(NamedTuple):
@@ -203,7 +207,7 @@ def padding_for(size: Size) -> tuple[int, int, int, int]:
 
 
 def working_size(size: Size) -> Size:
-    """The authors' size: between 200 000 and 600 000 pixels, sides rounded up to multiples of 14."""
+    """The authors' size: 200 000 to 600 000 pixels, then sides rounded up to multiples of 14."""
     pixels = size[0] * size[1]
     factor = math.sqrt(min(max(pixels, PIXELS[0]), PIXELS[1]) / pixels)
     return (
@@ -222,7 +226,7 @@ def cut_margins(feature: Tensor, margins: tuple[int, int, int, int], size: Size)
         return feature
     (H, W), (h, w) = size, feature.shape[-2:]
     padded_H, padded_W = H + top + bottom, W + left + right
-    rows, columns = max(1, round(h * H / padded_H)), max(1, round(w * W / padded_W))
+    rows, columns = math.ceil(h * H / padded_H), math.ceil(w * W / padded_W)
     # Window in grid_sample's units: the padded image spans [-1, 1] in both directions.
     x = torch.tensor([[W / padded_W, 0.0, (left - right) / padded_W]])
     y = torch.tensor([[0.0, H / padded_H, (top - bottom) / padded_H]])
@@ -234,15 +238,15 @@ def cut_margins(feature: Tensor, margins: tuple[int, int, int, int], size: Size)
 class UniDepthV2(nn.Module):
     """Four encoder maps on the 1/14 grid and metric depth, from a colour image.
 
-    Confidence points the other way: larger is less certain. It is exp of the expected absolute error
-    of the median-scaled depth, made to rank pixels within one image.
+    Confidence points the other way: larger is less certain. It is exp of the expected absolute
+    error of the median-scaled depth, made to rank pixels within one image.
 
     Args:
         size: "s", "b" or "l".
-        weights: "hub" for the published weights, another hub id, a folder, or the authors' file; None
-            leaves random weights.
-        side: about how many pixels the shorter side has inside; None follows the authors: at least
-            200 000 and at most 600 000 pixels, extreme formats padded to a ratio within 1:2 and 5:2.
+        weights: "hub" for the published weights, another hub id, a folder, or the authors' file;
+            None leaves random weights.
+        side: about how many pixels the shorter side has inside; None follows the authors: 200 000
+            to 600 000 pixels, extreme formats padded to a ratio between 1:2 and 5:2.
     """
 
     multiple_of = PATCH

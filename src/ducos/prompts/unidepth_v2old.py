@@ -18,6 +18,7 @@ from torch import Tensor, nn
 
 from ducos.errors import InputError
 from ducos.prompts.image import imagenet, to_image_size, to_working_size
+from ducos.prompts.positions import count_from_one, sine_position
 from ducos.prompts.prompt import Prompt
 from ducos.prompts.unidepth_parts import (
     AttentionBlock,
@@ -40,21 +41,6 @@ def embed_rays(rays: Tensor, size: Size) -> Tensor:
     components = resized_rays(rays, size)
     waves = frequencies(32, size, components)
     return torch.cat([(components[..., None] * waves).sin().flatten(2), components], -1)
-
-
-def sine_position(size: Size, like: Tensor) -> Tensor:
-    """Sines and cosines of row and column, (h·w, 512): the first half tells the row."""
-    h, w = size
-    index = torch.arange(WIDTH // 4, device=like.device, dtype=like.dtype)
-    period = 10_000 ** (4 * index / WIDTH)
-    halves = []
-    for length in (h, w):
-        place = torch.arange(1, length + 1, device=like.device, dtype=like.dtype)
-        phase = (place / (length + 1e-6) * 2 * math.pi)[:, None] / period
-        halves.append(torch.stack([phase.sin(), phase.cos()], -1).flatten(1))  # (length, 256)
-    rows = halves[0][:, None].expand(h, w, -1)
-    columns = halves[1][None].expand(h, w, -1)
-    return torch.cat([rows, columns], -1).flatten(0, 1)
 
 
 class Adapters(nn.Module):
@@ -92,7 +78,9 @@ class CameraHead(nn.Module):
         fx, fy, cx, cy = self.out(tokens)[..., 0].unbind(1)
         H, W = size
         focal = max(H, W) / 2
-        return torch.stack([focal * fx.exp(), focal * fy.exp(), W * cx.sigmoid(), H * cy.sigmoid()], 1)
+        return torch.stack(
+            [focal * fx.exp(), focal * fy.exp(), W * cx.sigmoid(), H * cy.sigmoid()], 1
+        )
 
 
 class GlobalHead(nn.Module):
@@ -119,8 +107,8 @@ class GlobalHead(nn.Module):
 class HeadMixing(AttentionBlock):
     """Attention among the heads of each token, none among tokens.
 
-    The release calls it Nyström attention; the axes it hands over make it this, and the weights were
-    trained so.
+    The release calls it Nyström attention; the axes it hands over make it this, and the weights
+    were trained so.
     """
 
     def attend(self, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
@@ -179,13 +167,15 @@ class DepthHead(nn.Module):
         self.to_latents = Mlp(WIDTH, expansion=2)
         self.aggregate_16 = AttentionBlock(WIDTH, 1, bias=True, scaled=True)
         self.prompt_camera = AttentionBlock(WIDTH, 1, bias=True, scaled=True)
-        mixing = nn.ModuleList(HeadMixing(WIDTH, 8, bias=True, scaled=True) for _ in range(6))
-        self.process_layers = nn.ModuleList([mixing])
+        mixing = [HeadMixing(WIDTH, 8, bias=True, scaled=True) for _ in range(6)]
+        self.process_layers = nn.ModuleList([nn.ModuleList(mixing)])
         widths = (WIDTH, WIDTH // 2, WIDTH // 4)
         self.rays_layers = nn.ModuleList(nn.Linear(RAY_NUMBERS, width) for width in widths)
         self.ups = nn.ModuleList(Upsample(width) for width in widths)
         self.depth_mlp = nn.ModuleList(Mlp(width // 2, expansion=1, out=16) for width in widths)
-        self.confidence_mlp = nn.ModuleList(Mlp(width // 2, expansion=1, out=16) for width in widths)
+        self.confidence_mlp = nn.ModuleList(
+            Mlp(width // 2, expansion=1, out=16) for width in widths
+        )
         self.to_depth = nn.Conv2d(48, 1, 7, padding=3, padding_mode="reflect")
         self.to_confidence = nn.Conv2d(48, 1, 7, padding=3, padding_mode="reflect")
 
@@ -202,7 +192,7 @@ class DepthHead(nn.Module):
         latents = latents + self.to_latents(latents)
         latents = self.aggregate_16(latents, torch.cat(tokens, 1), key_position=position)
         latents = self.prompt_camera(latents, embeddings[0])
-        for block in self.process_layers[0]:
+        for block in self.process_layers[0].children():
             latents = block(latents, query_position=embeddings[0])
 
         x = latents.transpose(1, 2).unflatten(2, grid)  # (B, C, h, w)
@@ -239,7 +229,10 @@ class Decoder(nn.Module):
     def positions(self, grid: Size) -> Tensor:
         """Where each token of the four maps is, and in which map, (4·h·w, C)."""
         levels = self.level_embed_layer(self.level_embeds)  # (4, C)
-        return (levels[:, None] + sine_position(grid, levels)).flatten(0, 1)
+        rows, columns = count_from_one(grid, levels)
+        turn = 2 * math.pi
+        rows, columns = rows / (grid[0] + 1e-6) * turn, columns / (grid[1] + 1e-6) * turn
+        return (levels[:, None] + sine_position(rows, columns, WIDTH)).flatten(0, 1)
 
 
 class Variant(NamedTuple):
@@ -269,10 +262,10 @@ class UniDepthV2Old(nn.Module):
 
     Args:
         size: "s" or "l".
-        weights: "hub" for the published weights, another hub id, a folder, or the authors' file; None
-            leaves random weights.
-        side: about how many pixels the shorter side has inside; None follows the authors: about 2400
-            patches of 14×14, whatever the size of the image.
+        weights: "hub" for the published weights, another hub id, a folder, or the authors' file;
+            None leaves random weights.
+        side: about how many pixels the shorter side has inside; None follows the authors: about
+            2400 patches of 14×14, whatever the size of the image.
     """
 
     multiple_of = PATCH

@@ -14,6 +14,7 @@ from ducos.errors import InputError
 
 State = dict[str, Tensor]
 FILES = ("model.safetensors", "pytorch_model.bin", "model.ckpt")
+SUFFIXES = (".safetensors", ".pth", ".pt", ".bin", ".ckpt")
 
 
 def read_weights(source: str | Path) -> State:
@@ -35,11 +36,7 @@ def read_weights(source: str | Path) -> State:
                 "give the weight file itself if it has another name"
             )
         return read_file(found[0])
-    if (
-        isinstance(source, str)
-        and source.count("/") == 1
-        and not path.suffix.lower().startswith(".p")
-    ):
+    if isinstance(source, str) and source.count("/") == 1 and path.suffix not in SUFFIXES:
         return read_file(download(source))
     raise InputError(
         f"got {str(source)!r}, expected an existing file or folder, or a hub id like owner/name; "
@@ -72,7 +69,12 @@ def read_file(path: Path) -> State:
 def download(hub_id: str) -> Path:
     """The weight file of a hub repository, from the cache where it is already there."""
     from huggingface_hub import hf_hub_download
-    from huggingface_hub.errors import EntryNotFoundError, HfHubHTTPError, LocalEntryNotFoundError
+    from huggingface_hub.errors import (
+        EntryNotFoundError,
+        HfHubHTTPError,
+        HFValidationError,
+        LocalEntryNotFoundError,
+    )
 
     repository, _, revision = hub_id.partition("@")
     for name in FILES:
@@ -83,7 +85,7 @@ def download(hub_id: str) -> Path:
             break
         except EntryNotFoundError as error:
             reason = error
-        except (HfHubHTTPError, OSError) as error:
+        except (HfHubHTTPError, HFValidationError, OSError) as error:
             reason = error
             break
     raise InputError(

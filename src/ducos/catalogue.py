@@ -1,0 +1,61 @@
+"""What there is to choose from: models and prompts with size, cost, licence and description."""
+
+import torch
+from torch import nn
+from torch.utils.flop_counter import FlopCounterMode
+
+from ducos.infer import WEIGHTS
+from ducos.models import MODELS, create
+from ducos.prompts import PROMPTS, create_prompt
+
+SIZE = (480, 640)
+
+
+def parameter_count(module: nn.Module) -> int:
+    return sum(p.numel() for p in module.parameters())
+
+
+def model_rows() -> list[dict]:
+    """One row per model: name, parameters, GMAC for a 640×480 image, licence of weights, about."""
+    rows = []
+    for name, entry in MODELS.items():
+        with torch.device("meta"):
+            model = create(name).eval()
+        rows.append(
+            {
+                "name": name,
+                "parameters": parameter_count(model),
+                "gmac": entry.gmac,
+                "licence": entry.licence,
+                "weights": "embedded" if (WEIGHTS / f"{name}.safetensors").is_file() else None,
+                "prompt": entry.prompt,
+                "about": entry.about,
+            }
+        )
+    return rows
+
+
+def prompt_rows() -> list[dict]:
+    """One row per prompt: name, parameters, channels of its features, licence of weights, about."""
+    rows = []
+    for name, entry in PROMPTS.items():
+        with torch.device("meta"):
+            prompt = create_prompt(name)
+        rows.append(
+            {
+                "name": name,
+                "parameters": parameter_count(prompt),
+                "channels": list(prompt.channels),
+                "licence": entry.licence,
+                "about": entry.about,
+            }
+        )
+    return rows
+
+
+def gmac(model: nn.Module, scale: int = 8) -> float:
+    """Multiply-accumulates in billions for one 640×480 image, counted without computing anything."""
+    H, W = SIZE
+    with torch.device("meta"), torch.no_grad(), FlopCounterMode(display=False) as counter:
+        model(torch.empty(1, 3, H, W), torch.empty(1, 1, H // scale, W // scale))
+    return counter.get_total_flops() / 2e9

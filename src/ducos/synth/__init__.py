@@ -1,0 +1,1 @@
+"""Procedural rooms and tabletops rendered with Blender: a training set anyone can rebuild."""

@@ -1,0 +1,335 @@
+"""Fills the assets folder from downloaded archives. Needs no Blender.
+
+    apt-get download sweethome3d-furniture && dpkg -x sweethome3d-furniture_*.deb furniture
+    npm pack @pmndrs/assets
+
+    from ducos.synth.prepare import prepare_assets
+    prepare_assets(
+        Path("assets"),
+        furniture=sorted(Path("furniture/usr/share/sweethome3d/furniture").glob("*.sh3f")),
+        hdri=Path("pmndrs-assets-1.7.0.tgz"),
+    )
+
+Furniture comes as Sweet Home 3D libraries (.sh3f: a zip of OBJ files and a list with sizes, authors
+and licence), skies as the npm package @pmndrs/assets, scanned objects as folders with `model.obj`
+and `texture.png` (Google Scanned Objects as OBJ), textures as folders of pictures.
+"""
+
+import base64
+import json
+import re
+import tarfile
+import tempfile
+import zipfile
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from ducos.errors import InputError
+from ducos.synth.assets import Asset, Catalogue, role_of
+from ducos.synth.supply import TEXTURE_USES
+from ducos.synth.wavefront import Model, Surface, read_model
+
+LARGEST_TEXTURE = 768  # pixels of the longer side: more than a 640-pixel picture can show
+MOST_TRIANGLES = 150_000
+TEXTURE_WORDS = {
+    "floor": ("floor", "tile", "parquet", "carpet", "rug", "paving"),
+    "wood": ("wood", "oak", "pine", "walnut", "plank", "timber"),
+    "fabric": ("fabric", "cloth", "textile", "leather", "curtain", "linen", "wool"),
+    "wall": ("wall", "brick", "plaster", "concrete", "stucco"),
+}
+SHOES = re.compile(
+    r"shoe|sneaker|boot|sandal|adidas|reebok|asics|nike|puma|heel|slipper|loafer|sperry|timberland"
+    r"|crocs|rayna|santa_cruz|adizero|predator|tieks|mocc|clog|womens|mens_|_fg|_trx",
+    re.IGNORECASE,
+)
+Report = Callable[[str], None]
+
+
+def prepare_assets(
+    folder: Path,
+    *,
+    furniture: Iterable[Path] = (),
+    hdri: Path | None = None,
+    scanned: Path | None = None,
+    textures: Mapping[Path, str] | None = None,
+    report: Report = lambda line: None,
+) -> Catalogue:
+    """Unpack archives into `folder` and (re)write its index; entries already there stay.
+
+    Args:
+        furniture: .sh3f libraries.
+        hdri: the tarball of @pmndrs/assets, or its unpacked folder.
+        scanned: folder with one subfolder per object.
+        textures: folders of pictures, each with the licence they are under. Subfolders named after
+            a use (floor, wall, wood, fabric, other, picture) decide it; else file names do.
+        report: called with one line per source.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    has_index = (folder / "index.json").exists()
+    catalogue = Catalogue.load(folder) if has_index else Catalogue(folder)
+    sources: list[tuple[str, Iterator[Asset]]] = []
+    for library in furniture:
+        _must_exist(library)
+        sources.append((library.name, _furniture(folder, library)))
+    if hdri is not None:
+        _must_exist(hdri)
+        sources.append((hdri.name, _skies(folder, hdri)))
+    if scanned is not None:
+        _must_exist(scanned)
+        sources.append((scanned.name, _scanned(folder, scanned)))
+    for path, licence in (textures or {}).items():
+        _must_exist(path)
+        sources.append((path.name, _textures(folder, path, licence)))
+    for name, found in sources:
+        fresh = {asset.key: asset for asset in found}
+        catalogue.assets.update(fresh)
+        report(f"{name}: {len(fresh)} assets")
+    catalogue.save()
+    return Catalogue.load(folder)
+
+
+def _must_exist(path: Path) -> None:
+    if not path.exists():
+        raise InputError(f"got {path}, which does not exist; expected a downloaded archive or folder")
+
+
+def _slug(*parts: str) -> str:
+    return "-".join(re.sub(r"[^a-z0-9]+", "-", part.lower()).strip("-") for part in parts)
+
+
+# Furniture ----------------------------------------------------------------------------------
+
+
+def _furniture(folder: Path, library: Path) -> Iterator[Asset]:
+    with tempfile.TemporaryDirectory() as temporary, zipfile.ZipFile(library) as archive:
+        root = Path(temporary)
+        archive.extractall(root)
+        general, items = read_catalogue(root / "PluginFurnitureCatalog.properties")
+        licence = licence_name(general.get("license", "unknown"))
+        for number in sorted(items):
+            item = items[number]
+            size = tuple(float(item[k]) / 100 for k in ("width", "depth", "height"))
+            elevation = float(item.get("elevation", 0)) / 100
+            door = item.get("doorOrWindow") == "true"
+            role = role_of(item["name"], item.get("category", ""), size, elevation, door)  # type: ignore[arg-type]
+            if role is None:
+                continue
+            key = _slug(library.stem, f"{number:04d}", item["name"])
+            try:
+                model = read_model(root / item["model"].lstrip("/"))
+            except (ValueError, OSError):
+                continue  # a few files of the libraries are broken
+            turn = np.array(item.get("modelRotation", "1 0 0 0 1 0 0 0 1").split(), np.float32)
+            upright = fit_furniture(model.vertices, turn.reshape(3, 3), size)  # type: ignore[arg-type]
+            if not _store(folder, key, model, upright):
+                continue
+            yield Asset(
+                key,
+                "model",
+                role,
+                f"models/{key}.npz",
+                item["name"],
+                library.name,
+                item.get("creator", "unknown"),
+                licence,
+                size,  # type: ignore[arg-type]
+                elevation,
+            )
+
+
+def read_catalogue(path: Path) -> tuple[dict[str, str], dict[int, dict[str, str]]]:
+    """A library's own entries, and its items by number, from a Java properties file."""
+    general: dict[str, str] = {}
+    items: dict[int, dict[str, str]] = {}
+    for line in path.read_text(encoding="latin-1").splitlines():
+        if line.lstrip().startswith("#") or "=" not in line:
+            continue
+        key, value = (part.strip() for part in line.split("=", 1))
+        value = re.sub(r"\\u([0-9a-fA-F]{4})", lambda code: chr(int(code[1], 16)), value)
+        numbered = re.fullmatch(r"(\w+)#(\d+)", key)
+        if numbered:
+            items.setdefault(int(numbered[2]), {})[numbered[1]] = value
+        else:
+            general[key] = value
+    return general, items
+
+
+def licence_name(text: str) -> str:
+    """Short name of the licence a library states in words."""
+    lowered = text.lower()
+    if "public domain" in lowered or "cc0" in lowered:
+        return "CC0-1.0"
+    version = re.search(r"attribution (\d\.\d)", lowered)
+    if version and "share" not in lowered and "noncommercial" not in lowered:
+        return f"CC-BY-{version[1]}" + ("-US" if "united states" in lowered else "")
+    return text
+
+
+def fit_furniture(
+    vertices: NDArray[np.float32], turn: NDArray[np.float32], size: tuple[float, float, float]
+) -> NDArray[np.float32]:
+    """y-up model units to metres: turned, scaled to (width, depth, height), front to -y, z up."""
+    turned = vertices @ turn.T
+    low, high = turned.min(0), turned.max(0)
+    width, depth, height = size
+    target = np.array([width, height, depth], np.float32)
+    scaled = (turned - (low + high) / 2) * (target / np.maximum(high - low, 1e-6))
+    upright = np.stack([scaled[:, 0], -scaled[:, 2], scaled[:, 1]], 1)
+    return (upright - [0, 0, upright[:, 2].min()]).astype(np.float32)
+
+
+# Scanned objects, skies, textures -----------------------------------------------------------
+
+
+def _scanned(folder: Path, scans: Path) -> Iterator[Asset]:
+    shoes = 0
+    for place in sorted(path for path in scans.iterdir() if (path / "model.obj").is_file()):
+        texture = place / "texture.png"
+        if not texture.is_file():
+            continue
+        if SHOES.search(place.name):  # a quarter of the set are shoes; keep every fourth
+            shoes += 1
+            if shoes % 4:
+                continue
+        model = read_model(place / "model.obj")
+        size = np.ptp(model.vertices, axis=0)
+        if not 0.04 < size.max() < 0.6:
+            continue
+        low, high = model.vertices.min(0), model.vertices.max(0)
+        base = np.array([(low[0] + high[0]) / 2, (low[1] + high[1]) / 2, low[2]])
+        model.surfaces = [Surface(texture=texture)]
+        model.slots[:] = 0
+        key = _slug("scanned", place.name)
+        if _store(folder, key, model, (model.vertices - base).astype(np.float32)):
+            yield Asset(
+                key,
+                "model",
+                "scanned",
+                f"models/{key}.npz",
+                place.name.replace("_", " "),
+                "Google Scanned Objects",
+                "Google Research",
+                "CC-BY-4.0",
+                tuple(float(v) for v in size),  # type: ignore[arg-type]
+            )
+
+
+def _skies(folder: Path, package: Path) -> Iterator[Asset]:
+    """HDRIs of @pmndrs/assets: EXR files in base64 inside JavaScript modules."""
+    (folder / "hdri").mkdir(exist_ok=True)
+    if package.is_dir():
+        modules = {p.name: p.read_text() for p in sorted(package.glob("**/hdri/*.exr.js"))}
+    else:
+        with tarfile.open(package) as archive:
+            members = [m for m in archive.getmembers() if m.name.endswith(".exr.js")]
+            texts = {Path(m.name).name: archive.extractfile(m) for m in members}
+            modules = {name: f.read().decode() for name, f in texts.items() if f is not None}
+    for name, text in sorted(modules.items()):
+        payload = re.search(r"base64,([A-Za-z0-9+/=]+)", text)
+        if payload is None:
+            continue
+        file = f"hdri/{name.removesuffix('.js')}"
+        (folder / file).write_bytes(base64.b64decode(payload[1]))
+        title = name.split(".")[0]
+        yield Asset(
+            _slug("hdri", title), "hdri", "hdri", file, title, "@pmndrs/assets", "Poly Haven", "CC0-1.0"
+        )
+
+
+def _textures(folder: Path, pictures: Path, licence: str) -> Iterator[Asset]:
+    (folder / "textures").mkdir(exist_ok=True)
+    for path in sorted(pictures.rglob("*")):
+        if path.suffix.lower() not in (".jpg", ".jpeg", ".png", ".webp"):
+            continue
+        use = texture_use(path.relative_to(pictures))
+        key = _slug("texture", *path.relative_to(pictures).with_suffix("").parts)
+        file = _store_texture(folder, key, path)
+        if file is None:
+            continue
+        kind = "picture" if use == "picture" else "texture"
+        yield Asset(key, kind, use, file[0], path.stem, pictures.name, "see source", licence)
+
+
+def texture_use(path: Path) -> str:
+    """What a texture file is for, from its folders' names, else from words in its own."""
+    for part in path.parts[:-1]:
+        if part.lower() in (*TEXTURE_USES, "picture"):
+            return part.lower()
+    for use, words in TEXTURE_WORDS.items():
+        if any(word in path.stem.lower() for word in words):
+            return use
+    return "other"
+
+
+# Storing ------------------------------------------------------------------------------------
+
+
+def _store(folder: Path, key: str, model: Model, vertices: NDArray[np.float32]) -> bool:
+    """Write a model as models/<key>.npz; False if it is too heavy or degenerate."""
+    triangles = int((model.face_sizes - 2).sum())
+    if not 4 <= triangles <= MOST_TRIANGLES or not np.isfinite(vertices).all():
+        return False
+    if float(np.ptp(vertices, axis=0).max()) < 1e-3:
+        return False
+    (folder / "models").mkdir(exist_ok=True)
+    (folder / "textures").mkdir(exist_ok=True)
+    specs = [_surface_spec(folder, f"{key}-{i}", s) for i, s in enumerate(model.surfaces)]
+    np.savez_compressed(
+        folder / "models" / f"{key}.npz",
+        vertices=vertices.astype(np.float32),
+        corners=model.corners,
+        face_sizes=model.face_sizes,
+        uv=model.uv.astype(np.float32),
+        slots=model.slots.astype(np.int16),
+        materials=np.array(json.dumps(specs)),
+    )
+    return True
+
+
+def _surface_spec(folder: Path, key: str, surface: Surface) -> dict[str, Any]:
+    """A material as stored. Glass becomes opaque: its depth is its surface anyway."""
+    roughness = float(np.clip(np.sqrt(2.0 / (surface.shininess + 2.0)) * 1.6, 0.15, 0.95))
+    spec: dict[str, Any] = {
+        "colour": list(np.clip(surface.colour, 0.02, 0.95)),
+        "roughness": roughness,
+        "image": None,
+        "cutout": False,
+    }
+    if surface.texture is not None:
+        stored = _store_texture(folder, key, surface.texture, surface.mask)
+        if stored is not None:
+            spec["image"], spec["cutout"] = stored
+    return spec
+
+
+def _store_texture(
+    folder: Path, key: str, path: Path, mask: Path | None = None
+) -> tuple[str, bool] | None:
+    """Shrink a picture into textures/; returns its name and whether it has holes."""
+    try:
+        image: Image.Image = Image.open(path)
+        image.load()
+        has_alpha = image.mode in ("RGBA", "LA") or "transparency" in image.info
+        image = image.convert("RGBA" if has_alpha else "RGB")
+        if mask is not None:
+            cut = Image.open(mask).convert("L").resize(image.size)
+            image.putalpha(cut)
+    except (OSError, ValueError):
+        return None
+    holes = image.mode == "RGBA" and int(np.asarray(image)[..., 3].min()) < 128
+    image = image if holes else image.convert("RGB")
+    shrink = LARGEST_TEXTURE / max(image.size)
+    if shrink < 1:
+        width, height = (max(1, round(side * shrink)) for side in image.size)
+        image = image.resize((width, height), Image.Resampling.LANCZOS)
+    name = f"textures/{key}." + ("png" if holes else "jpg")
+    if holes:
+        image.save(folder / name)
+    else:
+        image.save(folder / name, quality=92)
+    return name, holes

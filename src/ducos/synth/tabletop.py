@@ -1,0 +1,62 @@
+"""Tabletops: a table full of small things, seen close, with a furnished room behind."""
+
+from ducos.synth import objects
+from ducos.synth.lighting import light_room
+from ducos.synth.materials import Random
+from ducos.synth.placement import drop, pose_at
+from ducos.synth.room import Furnisher
+from ducos.synth.scene import Scene, TableTop
+from ducos.synth.shapes import box
+from ducos.synth.shell import build_shell
+from ducos.synth.supply import Supply
+
+
+def build_tabletop(rng: Random, supply: Supply) -> Scene:
+    """A cluttered table in a small room. The table is in the middle, its front towards -y."""
+    scene = Scene.empty("tabletop", rng.uniform(2.6, 4.5), rng.uniform(2.6, 4.5), rng.uniform(2.4, 3.0))
+    walls = build_shell(scene, rng, supply)
+    windows = sum(1 for thing in scene.things if thing.name == "window")
+    crew = Furnisher(scene, rng, supply, walls)
+    scene.table = _table(crew)
+    for role in ("bookcase", "case", "other", "case"):
+        if rng.random() < 0.7:
+            crew.against_wall(role, supply.furniture(role))
+    for _ in range(int(rng.integers(0, 3))):
+        crew.anywhere("chair", supply.furniture("chair"))
+    if rng.random() < 0.5:
+        crew.anywhere("plant", supply.plant())
+    top = scene.table
+
+    def spot() -> tuple[float, float]:
+        if rng.random() < 0.06:
+            return crew.surface_spot()
+        x = rng.uniform(-0.5, 0.5) * (top.width - 0.06) + top.x
+        y = rng.uniform(-0.5, 0.5) * (top.depth - 0.06) + top.y
+        return float(x), float(y)
+
+    crew.clutter(int(rng.integers(26, 52)), spot, top.height + 0.35)
+    crew.cables(int(rng.integers(0, 3)), spot)
+    light_room(scene, rng, supply, windows)
+    scene.sources = supply.sources(scene)
+    return scene
+
+
+def _table(crew: Furnisher) -> TableTop:
+    """The table itself, perhaps with a cloth on it and a board standing behind."""
+    rng, scene, supply = crew.rng, crew.scene, crew.supply
+    mesh = supply.furniture("table")
+    x, y = rng.uniform(-0.3, 0.3), rng.uniform(-0.1, 0.4)
+    scene.add("table", mesh, pose_at(x, y, 0.0))
+    scene.ground.add(scene.ground.footprint(mesh.surface_points(rng, 30000)), x, y, 0.0)
+    w, d, h = (float(v) for v in mesh.size)
+    if rng.random() < 0.35:
+        wide, deep = w * rng.uniform(0.5, 0.9), d * rng.uniform(0.5, 0.9)
+        cloth = objects.cloth(rng, supply.palette, wide, deep)
+        pose = drop(rng, scene.ground, cloth, lambda: (x, y), tries=1, angle=0.0, samples=9000)
+        if pose is not None:
+            scene.add("cloth", cloth, pose)
+    if rng.random() < 0.45:
+        board = box((w * rng.uniform(0.7, 1.2), 0.02, rng.uniform(0.5, 1.1)), supply.palette.wall())
+        turn = rng.normal(0, 0.05)
+        scene.add("board", board, pose_at(x + rng.normal(0, 0.05), y + d / 2 + 0.06, h - 0.15, turn))
+    return TableTop(x, y, w, d, h)

@@ -1,0 +1,72 @@
+"""What a training run says: metrics.jsonl, TensorBoard, and a progress bar."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from ducos.dual import Dual
+
+
+class MetricsLog:
+    """metrics.jsonl, always; TensorBoard events where it is installed."""
+
+    def __init__(self, out: Path):
+        self.file = (out / "metrics.jsonl").open("a", buffering=1)
+        try:
+            from torch.utils.tensorboard import SummaryWriter
+
+            self.board: Any = SummaryWriter(str(out))
+        except ImportError:
+            self.board = None
+
+    def write(
+        self, step: int, numbers: dict[str, float], dual: Dual, means: dict[str, float] | None
+    ) -> None:
+        """Losses, constraint values and multipliers; after a dual step (`means`) also the slack."""
+        row: dict[str, Any] = {"step": step, **numbers}
+        for name, multiplier in dual.multipliers.items():
+            row[f"multiplier_{name}"] = multiplier
+            if means:
+                row[f"slack_{name}"] = dual.constraints[name].epsilon - means[name]
+        self.put(row)
+
+    def write_validation(self, step: int, score: dict[str, float]) -> None:
+        self.put({"step": step, **{f"validation_{n}": v for n, v in score.items()}})
+
+    def put(self, row: dict[str, Any]) -> None:
+        self.file.write(json.dumps(row) + "\n")
+        if self.board:
+            for name, value in row.items():
+                if name != "step":
+                    self.board.add_scalar(name, value, row["step"])
+
+    def close(self) -> None:
+        self.file.close()
+        if self.board:
+            self.board.close()
+
+
+class ProgressBar:
+    """A bar with loss and time left: `with ProgressBar(...) as advance: advance(text)`."""
+
+    def __init__(self, total: int, done: int, *, disable: bool):
+        self.progress = Progress(
+            TextColumn("training"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TextColumn("{task.fields[text]}"),
+            TimeRemainingColumn(),
+            disable=disable,
+            refresh_per_second=2,
+        )
+        self.task = self.progress.add_task("", total=total, completed=done, text="")
+
+    def __enter__(self) -> Callable[[str], None]:
+        self.progress.start()
+        return lambda text: self.progress.update(self.task, advance=1, text=text)
+
+    def __exit__(self, *problem: object) -> None:
+        self.progress.stop()

@@ -1,0 +1,252 @@
+"""Readers against hostile bytes: only InputError, no hang, no memory blow-up, no crash.
+
+Each run happens in a process of its own with limited memory, so that a crash of a C library fails
+one test instead of ending the test run. `python test_io_fuzz.py KIND FIRST COUNT` runs by hand.
+"""
+
+import json
+import random
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+import zlib
+from collections import Counter
+from io import BytesIO
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+CASES = 400
+CASES_WITH_CHILD = 6  # TIFF, EXR and HDF5 start a process per file
+MEGABYTES = 700  # above what Python and the libraries take by themselves
+
+
+def good_files(kind: str) -> list[bytes]:
+    """Sound files of one kind, to be damaged."""
+    rng = np.random.default_rng(0)
+    depth = rng.uniform(0.4, 6, (37, 23)).astype(np.float32)
+    whole = (depth * 1000).astype(np.uint16)
+    colour = rng.integers(0, 256, (37, 23, 3)).astype(np.uint8)
+    return GOOD_FILES[kind](depth, whole, colour)
+
+
+def png_files(depth: np.ndarray, whole: np.ndarray, colour: np.ndarray) -> list[bytes]:
+    from PIL.PngImagePlugin import PngInfo
+
+    stated = PngInfo()
+    stated.add_text("depth_unit", "mm")
+    stated.add_text("depth_scale", "0.001")
+    stated.add_text("depth_about", '{"method": "x"}', zip=True)
+    palette = picture(colour, "PNG", quantize=8)
+    return [picture(whole, "PNG", pnginfo=stated), picture(colour[..., 0], "PNG"), palette]
+
+
+def picture(array: np.ndarray, form: str, quantize: int = 0, **options: object) -> bytes:
+    from PIL import Image
+
+    stream = BytesIO()
+    image = Image.fromarray(array)
+    (image.quantize(quantize) if quantize else image).save(stream, format=form, **options)
+    return stream.getvalue()
+
+
+def npy_files(depth: np.ndarray, whole: np.ndarray, colour: np.ndarray) -> list[bytes]:
+    files = []
+    for array in (depth, whole, np.asfortranarray(depth.astype(np.float64)), np.float16(depth)):
+        np.save(stream := BytesIO(), array)
+        files.append(stream.getvalue())
+    return files
+
+
+def npz_files(depth: np.ndarray, whole: np.ndarray, colour: np.ndarray) -> list[bytes]:
+    np.savez(plain := BytesIO(), depth=depth, valid=depth > 1, unit="m", scale=1.0, about="{}")
+    np.savez_compressed(packed := BytesIO(), map=whole, K=np.eye(3)[0])
+    return [plain.getvalue(), packed.getvalue()]
+
+
+def pfm_files(depth: np.ndarray, whole: np.ndarray, colour: np.ndarray) -> list[bytes]:
+    return [b"Pf\n23 37\n-1.0\n" + depth.tobytes(), b"Pf 23 37 1\n" + depth.astype(">f4").tobytes()]
+
+
+def tiff_files(depth: np.ndarray, whole: np.ndarray, colour: np.ndarray) -> list[bytes]:
+    import tifffile
+
+    files = [picture(depth, "TIFF", compression="tiff_lzw")]
+    for array, options in (
+        (depth, {"description": '{"depth_unit": "m"}', "metadata": None}),
+        (whole, {"compression": "zlib", "predictor": 2}),
+        (depth, {"tile": (16, 16), "bigtiff": True, "compression": "zlib"}),
+    ):
+        tifffile.imwrite(stream := BytesIO(), array, **options)
+        files.append(stream.getvalue())
+    return files
+
+
+def exr_files(depth: np.ndarray, whole: np.ndarray, colour: np.ndarray) -> list[bytes]:
+    import OpenEXR
+
+    files = []
+    with tempfile.TemporaryDirectory() as folder:
+        for packing in ("ZIP", "PIZ", "NO", "RLE", "DWAA", "B44"):
+            compression = getattr(OpenEXR, f"{packing}_COMPRESSION")
+            header = {"compression": compression, "type": OpenEXR.scanlineimage, "depth_unit": "m"}
+            with OpenEXR.File(header, {"Z": depth, "B": depth.astype(np.float16)}) as file:
+                file.write(f"{folder}/a.exr")
+            files.append(Path(folder, "a.exr").read_bytes())
+    return files
+
+
+def hdf5_files(depth: np.ndarray, whole: np.ndarray, colour: np.ndarray) -> list[bytes]:
+    import h5py
+
+    files = []
+    for options in ({}, {"compression": "gzip", "chunks": (8, 8)}, {"fletcher32": True}):
+        with h5py.File(stream := BytesIO(), "w") as file:
+            file.create_dataset("depth", data=depth, **options).attrs["depth_unit"] = "m"
+            file["valid"] = depth > 1
+        files.append(stream.getvalue())
+    return files
+
+
+def picture_files(depth: np.ndarray, whole: np.ndarray, colour: np.ndarray) -> list[bytes]:
+    import cv2
+    from PIL import Image
+
+    turned = Image.Exif()
+    turned[0x0112] = 6
+    sixteen_bit = cv2.imencode(".png", np.dstack([whole] * 3))[1].tobytes()
+    return [
+        picture(colour, "JPEG", exif=turned),
+        picture(colour, "JPEG", progressive=True),
+        picture(colour, "PNG"),
+        picture(colour, "BMP"),
+        picture(colour, "WEBP"),
+        picture(colour, "PPM"),
+        sixteen_bit,
+    ]
+
+
+GOOD_FILES = {
+    "png": png_files,
+    "npy": npy_files,
+    "npz": npz_files,
+    "pfm": pfm_files,
+    "tiff": tiff_files,
+    "exr": exr_files,
+    "hdf5": hdf5_files,
+    "picture": picture_files,
+}
+WITH_CHILD = ("tiff", "exr", "hdf5")
+EXTREMES = (b"\xff\xff\xff\xff", b"\xff\xff\xff\x7f", b"\0\0\0\x80", b"\0\0\0\0", b"\0\x10\0\0")
+
+
+def damaged(file: bytes, rng: random.Random) -> bytes:
+    """Cut, flip, overwrite with extreme numbers, or replace all but the signature."""
+    content = bytearray(file)
+    match rng.choice(("cut", "flip", "flip the header", "extremes", "noise", "repeat")):
+        case "cut":
+            return bytes(content[: rng.randrange(len(content))])
+        case "flip":
+            for _ in range(rng.choice((1, 2, 8, 40))):
+                content[rng.randrange(len(content))] = rng.randrange(256)
+        case "flip the header":
+            for _ in range(rng.choice((1, 2, 8))):
+                content[rng.randrange(4, min(len(content), 300))] = rng.randrange(256)
+        case "extremes":
+            for _ in range(rng.choice((1, 2, 4))):
+                at = rng.randrange(4, min(len(content) - 4, rng.choice((100, 1000))))
+                content[at : at + 4] = rng.choice(EXTREMES)
+        case "noise":
+            return bytes(content[: rng.choice((2, 4, 8, 16, 64))]) + rng.randbytes(
+                rng.randrange(3000)
+            )
+        case "repeat":
+            at = rng.randrange(len(content))
+            content[at:at] = content[: rng.randrange(200)]
+    if file.startswith(b"\x89PNG") and rng.random() < 0.7:
+        return with_sound_checksums(bytes(content))
+    return bytes(content)
+
+
+def with_sound_checksums(png: bytes) -> bytes:
+    """Repair the checksums of a damaged PNG, so that the damage gets past the first check."""
+    repaired, at = bytearray(png[:8]), 8
+    while at + 12 <= len(png):
+        length = int.from_bytes(png[at : at + 4], "big")
+        if at + 12 + length > len(png):
+            break
+        body = png[at + 4 : at + 8 + length]
+        repaired += png[at : at + 4] + body + zlib.crc32(body).to_bytes(4, "big")
+        at += 12 + length
+    return bytes(repaired + png[at:])
+
+
+def run(kind: str, first: int, count: int) -> dict:
+    """Read `count` damaged files and tell what happened."""
+    from ducos.errors import InputError
+    from ducos.io import read_depth, read_mask, read_rgb
+
+    files = good_files(kind)
+    outcomes: Counter[str] = Counter()
+    slowest = 0.0
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, f"damaged.{kind}")
+        for readers in ((read_rgb,) if kind == "picture" else (read_depth, read_mask),):
+            for read in readers:  # each kind of sound file must be readable, or this tests nothing
+                for file in files if read is not read_depth else files[:1]:
+                    path.write_bytes(file)
+                    read(path)
+        before = peak_megabytes()
+        for case in range(first, first + count):
+            rng = random.Random(case)
+            path.write_bytes(damaged(rng.choice(files), rng))
+            read = rng.choice(readers)
+            started = time.perf_counter()
+            try:
+                read(path)
+                outcomes["read"] += 1
+            except InputError as problem:
+                outcomes["refused" if "\n" not in str(problem) else f"two lines, case {case}"] += 1
+            except Exception as problem:
+                outcomes[f"{type(problem).__name__}, case {case}"] += 1
+            slowest = max(slowest, time.perf_counter() - started)
+    return {"outcomes": outcomes, "seconds": slowest, "megabytes": peak_megabytes() - before}
+
+
+def peak_megabytes() -> float:
+    """Largest memory so far of this process or of any child it has waited for."""
+    who = (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
+    return max(resource.getrusage(each).ru_maxrss for each in who) / 1024
+
+
+def check(kind: str, first: int, count: int) -> None:
+    done = subprocess.run(
+        [sys.executable, __file__, kind, str(first), str(count)], capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert "Traceback" not in done.stderr
+    report = json.loads(done.stdout)
+    assert set(report["outcomes"]) <= {"read", "refused"}, report
+    assert report["outcomes"]["refused"] > 0.2 * count, "the damage was no damage"
+    assert report["seconds"] < 20
+    assert report["megabytes"] < MEGABYTES
+
+
+@pytest.mark.parametrize("kind", GOOD_FILES)
+def test_damaged_files_are_read_or_refused(kind: str) -> None:
+    check(kind, 0, CASES_WITH_CHILD if kind in WITH_CHILD else CASES)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", GOOD_FILES)
+def test_many_damaged_files_are_read_or_refused(kind: str) -> None:
+    check(kind, 1_000_000, 300 if kind in WITH_CHILD else 20_000)
+
+
+if __name__ == "__main__":
+    kind, first, count = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    print(json.dumps(run(kind, first, count)))

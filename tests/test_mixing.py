@@ -1,0 +1,230 @@
+"""The mixing tail: what it promises whatever its weights are, and what it is before training."""
+
+import numpy as np
+import pytest
+import torch
+from scipy.interpolate import BSpline
+from torch import Tensor, nn
+
+from ducos.models import DuCos
+from ducos.models.mixing import TAPS, gather, window_of
+from ducos.resize import fill_holes
+
+RATIOS = [(1, 1), (2, 2), (1.5, 3.4), (11.6, 2.7), (5, 1)]
+
+
+def mixer(
+    *, corrections: int = 0, learned: bool = False, focus: bool = True, detail: bool = True
+) -> DuCos:
+    """A small network with the mixing tail.
+
+    learned: large random weights in place of zeros, as if training had gone anywhere.
+    focus, detail: False switches these maps of the tail off.
+    """
+    torch.manual_seed(3)
+    model = DuCos(
+        None, channels=8, iterations=1, stages=1, blocks=1, stride=4, deconvolve=False,
+        stage_residual=True, gather_stages=True, tail="mixing", corrections=corrections,
+    ).eval()  # fmt: skip
+    predict: nn.Conv2d = model.tail.predict
+    group = model.tail.stride**2
+    with torch.no_grad():
+        if learned:
+            predict.weight.normal_(0, 2)
+        else:
+            predict.weight.zero_()
+        for on, index, off_bias in ((focus, TAPS**2 + 1, -60.0), (detail, TAPS**2 + 2, 0.0)):
+            if not on:
+                rows = slice(index * group, (index + 1) * group)
+                predict.weight[rows] = 0
+                predict.bias[rows] = off_bias
+    return model
+
+
+def noise(*shape: int, seed: int = 0) -> Tensor:
+    return torch.rand(*shape, generator=torch.Generator().manual_seed(seed))
+
+
+def full_size(low: Tensor, ratio: tuple[float, float]) -> tuple[int, int]:
+    return round(low.shape[-2] * ratio[0]), round(low.shape[-1] * ratio[1])
+
+
+def run(model: DuCos, low: Tensor, size: tuple[int, int], valid: Tensor | None = None) -> Tensor:
+    with torch.no_grad():
+        return model(noise(low.shape[0], 3, *size, seed=9), low, valid).depth
+
+
+def cubic_spline(n: int, N: int) -> np.ndarray:
+    """(N, n): weight of each of n measurements at each of N pixels; edge measurements repeat."""
+    kernel = BSpline.basis_element([-2, -1, 0, 1, 2], extrapolate=False)
+    centre = (np.arange(N) + 0.5) * n / N - 0.5
+    weights = np.zeros((N, n))
+    for index in range(-3, n + 3):
+        weights[:, min(max(index, 0), n - 1)] += np.nan_to_num(kernel(index - centre))
+    return weights
+
+
+@pytest.mark.parametrize("ratio", RATIOS)
+def test_without_preferences_it_is_cubic_spline_smoothing(ratio: tuple[float, float]) -> None:
+    low = noise(2, 1, 7, 6)
+    H, W = full_size(low, ratio)
+    ours = run(mixer(focus=False), low, (H, W))
+    expected = cubic_spline(7, H) @ low.numpy() @ cubic_spline(6, W).T
+    np.testing.assert_allclose(ours.numpy(), expected, atol=2e-5)
+
+
+def test_before_training_it_is_close_to_that() -> None:
+    low = noise(1, 1, 7, 6)
+    torch.manual_seed(0)
+    fresh = DuCos(None, channels=8, stages=1, iterations=1, stride=4, tail="mixing", corrections=0)
+    expected = cubic_spline(7, 28) @ low.numpy() @ cubic_spline(6, 24).T
+    difference = run(fresh.eval(), low, (28, 24)).numpy() - expected
+    assert np.sqrt((difference**2).mean()) < 0.15 * low.std().item()
+
+
+@pytest.mark.parametrize("corrections", [0, 2])
+def test_the_result_is_continuous_in_position(corrections: int) -> None:
+    """Twice as many pixels halve every step between neighbours; a jump would keep its size."""
+    low = noise(1, 1, 1, 12, seed=1)
+    model = mixer(corrections=corrections)
+    steps = []
+    for W in (12 * 96, 12 * 192):
+        row = run(model, low, (4, W))[0, 0, 0]
+        steps.append((row[1:] - row[:-1]).abs().max().item())
+    assert steps[1] < 0.6 * steps[0]
+
+
+def test_the_result_is_continuous_in_ratio() -> None:
+    """One more output pixel changes little at corresponding places."""
+    low = noise(1, 1, 6, 6)
+    model = mixer(corrections=2)
+    a, b = run(model, low, (160, 160)), run(model, low, (161, 161))
+    there = torch.nn.functional.interpolate(b, (160, 160), mode="bilinear", antialias=True)
+    assert (a - there).abs().max() < 0.03
+
+
+@pytest.mark.parametrize("ratio", RATIOS)
+@pytest.mark.parametrize("learned", [False, True])
+@pytest.mark.parametrize("level", [0.0, 0.3, 1.0])
+def test_a_constant_map_stays_constant(
+    ratio: tuple[float, float], learned: bool, level: float
+) -> None:
+    low = torch.full((1, 1, 5, 6), level)
+    valid = noise(1, 1, 5, 6) > 0.3
+    model = mixer(corrections=2, learned=learned)
+    for mask in (None, valid):
+        depth = run(model, low, full_size(low, ratio), mask)
+        torch.testing.assert_close(depth, torch.full_like(depth, level), rtol=0, atol=1e-4)
+
+
+@pytest.mark.parametrize("ratio", RATIOS)
+@pytest.mark.parametrize("learned", [False, True])
+def test_the_mean_stays_within_the_measured_neighbours(
+    ratio: tuple[float, float], learned: bool
+) -> None:
+    """Without detail and corrections nothing leaves the range of the *valid* neighbours."""
+    valid = noise(2, 1, 7, 6, seed=4) > 0.4
+    low = noise(2, 1, 7, 6)
+    low = torch.where(valid, low, 50.0)  # far from any measurement: a leak would be seen
+    size = full_size(low, ratio)
+    depth = run(mixer(learned=learned, detail=False), low, size, valid)
+
+    window = window_of((7, 6), size, low)
+    neighbours, measured = gather(low, window), gather(valid, window)
+    covered = measured.any(1, keepdim=True)
+    lowest = torch.where(measured, neighbours, torch.inf).amin(1, keepdim=True)
+    highest = torch.where(measured, neighbours, -torch.inf).amax(1, keepdim=True)
+    assert covered.float().mean() > 0.9
+    assert (depth >= lowest - 1e-4)[covered].all()
+    assert (depth <= highest + 1e-4)[covered].all()
+
+
+@pytest.mark.parametrize("corrections", [0, 2])
+def test_what_a_hole_holds_has_no_weight(corrections: int) -> None:
+    """Without preferences, hole values matter only where no measurement is in reach."""
+    valid = noise(1, 1, 9, 8, seed=4) > 0.4
+    first = noise(1, 1, 9, 8)
+    second = torch.where(valid, first, noise(1, 1, 9, 8, seed=5))
+    model = mixer(focus=False, corrections=corrections)
+    a, b = (run(model, low, (36, 40), valid) for low in (first, second))
+    covered = gather(valid, window_of((9, 8), (36, 40), first)).any(1, keepdim=True)
+    assert covered.all()
+    torch.testing.assert_close(a, b, rtol=0, atol=1e-5)
+
+
+def test_one_far_measurement_outweighs_a_near_hole() -> None:
+    """A measurement at the rim of the window has almost no spline weight, a hole none at all."""
+    low = torch.ones(1, 1, 8, 8)
+    valid = torch.zeros(1, 1, 8, 8, dtype=torch.bool)
+    low[..., 0, 0], valid[..., 0, 0] = 0.0, True
+    depth = run(mixer(focus=False), low, (80, 80), valid)
+    covered = gather(valid, window_of((8, 8), (80, 80), low)).any(1, keepdim=True)
+    assert 0 < covered.float().mean() < 1
+    assert depth[covered].abs().max() < 1e-5
+    assert (depth[~covered] - 1).abs().max() < 1e-5
+
+
+def test_without_any_measurement_near_the_filled_values_serve() -> None:
+    low, valid = noise(1, 1, 6, 6), torch.zeros(1, 1, 6, 6, dtype=torch.bool)
+    model = mixer(focus=False)
+    torch.testing.assert_close(run(model, low, (24, 24), valid), run(model, low, (24, 24)))
+
+
+def test_corrections_bring_the_shrunk_result_closer_to_the_measurements() -> None:
+    from ducos.resize import bicubic
+
+    low = noise(1, 1, 8, 8)
+    errors = []
+    for corrections in (0, 1, 2, 4):
+        depth = run(mixer(corrections=corrections), low, (64, 64))
+        errors.append((bicubic(depth, (8, 8)) - low).square().mean().sqrt().item())
+    assert errors[0] > errors[1] > errors[2] > errors[3]
+
+
+def test_sigma_is_small_on_planes_and_large_at_steps() -> None:
+    low = torch.zeros(1, 1, 8, 8)
+    low[..., 4:] = 1
+    with torch.no_grad():
+        sigma = mixer()(noise(1, 3, 64, 64), low).aux["sigma"]
+    assert sigma.shape == (1, 1, 64, 64)
+    assert sigma[..., 28:36].min() > 0.3
+    assert sigma[..., :12].max() < 1e-3
+
+
+@pytest.mark.parametrize(("n", "N"), [(1, 1), (1, 9), (2, 3), (5, 5), (7, 80), (9, 31)])
+def test_the_window_surrounds_each_pixel(n: int, N: int) -> None:
+    like = torch.zeros(1, dtype=torch.float64)
+    window = window_of((n, n), (N, N), like)
+    centre = (np.arange(N) + 0.5) * n / N - 0.5
+    first = np.floor(centre).astype(int)
+    expected = np.clip(first[:, None] + np.arange(-1, 3), 0, n - 1)
+    np.testing.assert_array_equal(window.rows.numpy(), expected)
+    np.testing.assert_array_equal(window.columns.numpy(), expected)
+    assert window.phase.min() >= 0
+    assert window.phase.max() < 1
+    np.testing.assert_allclose(window.phase[0, 0, :, 0].numpy(), centre - first, atol=1e-12)
+    np.testing.assert_allclose(window.phase[0, 1, 0].numpy(), centre - first, atol=1e-12)
+
+
+def test_gather_reads_row_by_row() -> None:
+    low = torch.arange(30.0).reshape(1, 1, 5, 6)
+    window = window_of((5, 6), (5, 6), low)  # ratio 1: the pixel itself is the second tap
+    around = gather(low, window)[0, :, 2, 3].reshape(TAPS, TAPS)
+    assert torch.equal(around, low[0, 0, 1:5, 2:6])
+
+
+def test_gradients_are_finite_on_flat_maps_and_in_holes() -> None:
+    model = mixer(corrections=2, learned=True).train()
+    low = torch.zeros(1, 1, 5, 5)
+    valid = noise(1, 1, 5, 5) > 0.7
+    model(noise(1, 3, 20, 20), low, valid).depth.square().sum().backward()
+    for name, parameter in model.named_parameters():
+        if parameter.grad is not None:
+            assert parameter.grad.isfinite().all(), name
+
+
+def test_holes_are_filled_before_not_here() -> None:
+    """What `super_resolve` does: fill, then run. The result is finite everywhere."""
+    low, valid = noise(1, 1, 6, 6), noise(1, 1, 6, 6, seed=2) > 0.6
+    filled = fill_holes(torch.where(valid, low, torch.nan), valid)
+    assert run(mixer(corrections=2, learned=True), filled, (31, 45), valid).isfinite().all()

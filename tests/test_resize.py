@@ -1,0 +1,261 @@
+"""Resampling against Pillow, its pixel-centre rule, and that holes never bleed."""
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import example, given
+from hypothesis import strategies as st
+from PIL import Image
+from torch import Tensor
+
+from ducos.resize import (
+    bicubic,
+    bilinear,
+    fill_holes,
+    low_size,
+    masked_bicubic,
+    nearest,
+    pad_to_multiple,
+)
+
+SIDES = st.integers(1, 40)
+
+
+def noise(*shape: int, seed: int = 0) -> Tensor:
+    return torch.rand(*shape, generator=torch.Generator().manual_seed(seed))
+
+
+def pillow(x: Tensor, size: tuple[int, int], how: Image.Resampling) -> np.ndarray:
+    image = Image.fromarray(x[0, 0].numpy())
+    return np.asarray(image.resize((size[1], size[0]), how))
+
+
+# The resamplers
+
+
+@given(h=SIDES, w=SIDES, H=SIDES, W=SIDES)
+@example(h=5, w=3, H=7, W=1)
+@example(h=3, w=5, H=1, W=7)
+@example(h=9, w=1, H=4, W=1)
+def test_bicubic_is_pillows(h: int, w: int, H: int, W: int) -> None:
+    x = noise(1, 1, h, w, seed=h * 41 + w)
+    theirs = pillow(x, (H, W), Image.Resampling.BICUBIC)
+    np.testing.assert_allclose(bicubic(x, (H, W))[0, 0].numpy(), theirs, rtol=0, atol=1e-5)
+
+
+@given(h=SIDES, w=SIDES, H=SIDES, W=SIDES)
+@example(h=5, w=3, H=7, W=1)
+@example(h=3, w=5, H=1, W=7)
+@example(h=9, w=1, H=4, W=1)
+def test_bilinear_is_pillows(h: int, w: int, H: int, W: int) -> None:
+    x = noise(1, 1, h, w, seed=h * 41 + w)
+    theirs = pillow(x, (H, W), Image.Resampling.BILINEAR)
+    np.testing.assert_allclose(bilinear(x, (H, W))[0, 0].numpy(), theirs, rtol=0, atol=1e-5)
+
+
+@pytest.mark.parametrize("scale", [1.5, 2.7, 3.4, 5.3, 11.6])
+def test_bicubic_is_pillows_at_the_fields_arbitrary_scales(scale: float) -> None:
+    x = noise(1, 1, 96, 131)
+    small = low_size((96, 131), scale)
+    shrunk = bicubic(x, small)
+    np.testing.assert_allclose(
+        shrunk[0, 0].numpy(), pillow(x, small, Image.Resampling.BICUBIC), rtol=0, atol=1e-5
+    )
+    np.testing.assert_allclose(
+        bicubic(shrunk, (96, 131))[0, 0].numpy(),
+        pillow(shrunk, (96, 131), Image.Resampling.BICUBIC),
+        rtol=0,
+        atol=1e-5,
+    )
+
+
+@given(h=SIDES, w=SIDES, H=SIDES, W=SIDES)
+def test_every_resampler_commutes_with_flipping(h: int, w: int, H: int, W: int) -> None:
+    x = noise(1, 2, h, w)
+    for resize in (bicubic, bilinear):
+        flipped = resize(x.flip(-1, -2), (H, W)).flip(-1, -2)
+        torch.testing.assert_close(resize(x, (H, W)), flipped, rtol=0, atol=1e-5)
+
+
+@given(n=SIDES, N=SIDES)
+def test_nearest_takes_the_pixel_that_holds_the_centre(n: int, N: int) -> None:
+    x = torch.arange(n, dtype=torch.float64)[None, None, None]
+    centre = (np.arange(N) + 0.5) * n / N
+    taken = nearest(x, (1, N))[0, 0, 0].numpy()
+    on_border = np.abs(centre - np.round(centre)) < 1e-9  # between two pixels: either is nearest
+    np.testing.assert_array_equal(taken[~on_border], np.floor(centre[~on_border]))
+    assert (np.abs(taken + 0.5 - centre) <= 0.5 + 1e-9).all()
+
+
+@pytest.mark.parametrize("resize", [bicubic, bilinear])
+@pytest.mark.parametrize(("n", "N"), [(12, 24), (12, 31), (10, 116), (9, 9)])
+def test_a_ramp_stays_a_ramp(resize: object, n: int, N: int) -> None:
+    position = (torch.arange(n, dtype=torch.float64) + 0.5) / n
+    ramp = position.expand(1, 1, 4, n)
+    grown = resize(ramp, (4, N))[0, 0, 0]  # type: ignore[operator]
+    expected = (torch.arange(N, dtype=torch.float64) + 0.5) / N
+    inside = (expected > 2 / n) & (expected < 1 - 2 / n)
+    torch.testing.assert_close(grown[inside], expected[inside], rtol=0, atol=1e-12)
+
+
+def test_one_column() -> None:
+    """torch's antialiased resampling goes wrong where the result is one pixel wide."""
+    x = noise(1, 1, 2, 1)
+    for resize in (bicubic, bilinear):
+        grown = resize(x, (8, 1))[0, 0, :, 0]
+        assert torch.equal(grown, resize(x.mT, (1, 8))[0, 0, 0])
+        assert (grown[0] < grown[-1]) == (x[0, 0, 0, 0] < x[0, 0, 1, 0])
+
+
+def test_same_size_is_untouched() -> None:
+    x = noise(2, 1, 7, 5)
+    assert torch.equal(bicubic(x, (7, 5)), x)
+    assert torch.equal(bilinear(x, (7, 5)), x)
+
+
+def test_bilinear_never_leaves_the_range() -> None:
+    x = (noise(1, 1, 9, 9) > 0.5).float()
+    for size in ((31, 40), (4, 3)):
+        grown = bilinear(x, size)
+        assert grown.min() >= -1e-6
+        assert grown.max() <= 1 + 1e-6
+
+
+@pytest.mark.parametrize(
+    ("size", "scale", "expected"),
+    [((480, 640), 4, (120, 160)), ((481, 643), 8, (60, 80)), ((100, 90), 11.6, (8, 7)),
+     ((3, 5), 16, (1, 1)), ((30, 40), 1.5, (20, 26))],
+)  # fmt: skip
+def test_low_size_floors_and_never_vanishes(
+    size: tuple[int, int], scale: float, expected: tuple[int, int]
+) -> None:
+    assert low_size(size, scale) == expected
+
+
+# Holes
+
+
+def holed(h: int, w: int, seed: int = 0, share: float = 0.3) -> tuple[Tensor, Tensor]:
+    x, valid = noise(1, 1, h, w, seed=seed), noise(1, 1, h, w, seed=seed + 1000) > share
+    valid[..., h // 2, w // 2] = True
+    return x, valid
+
+
+@given(h=SIDES, w=SIDES, H=SIDES, W=SIDES, seed=st.integers(0, 99))
+def test_whatever_is_stored_in_a_hole_changes_nothing(
+    h: int, w: int, H: int, W: int, seed: int
+) -> None:
+    x, valid = holed(h, w, seed)
+    reference, mask = masked_bicubic(x, valid, (H, W))
+    for stored in (0.0, 1e9, -torch.inf, torch.nan):
+        values, same_mask = masked_bicubic(torch.where(valid, x, stored), valid, (H, W))
+        assert torch.equal(values, reference)
+        assert torch.equal(mask, same_mask)
+    assert reference.isfinite().all()
+
+
+@given(h=SIDES, w=SIDES, H=SIDES, W=SIDES, seed=st.integers(0, 99))
+def test_holes_neither_bleed_nor_ring(h: int, w: int, H: int, W: int, seed: int) -> None:
+    """Nothing leaves the valid range by more than bicubic's own overshoot does without holes."""
+    x, valid = holed(h, w, seed)
+    x = x + 5  # a hole read as 0 would be seen at once
+    lowest, highest = x[valid].min(), x[valid].max()
+    overshoot = 0.6 * (highest - lowest) + 1e-4  # sum of |negative weights| of the 2-D kernel
+    values, _ = masked_bicubic(torch.where(valid, x, torch.nan), valid, (H, W))
+    assert values.min() >= lowest - overshoot
+    assert values.max() <= highest + overshoot
+
+
+@given(h=SIDES, w=SIDES, H=SIDES, W=SIDES, seed=st.integers(0, 99))
+def test_a_constant_map_with_holes_stays_constant(
+    h: int, w: int, H: int, W: int, seed: int
+) -> None:
+    _, valid = holed(h, w, seed, share=0.8)
+    values, _ = masked_bicubic(torch.where(valid, 3.25, torch.nan), valid, (H, W))
+    torch.testing.assert_close(values, torch.full((1, 1, H, W), 3.25), rtol=0, atol=1e-5)
+
+
+@pytest.mark.parametrize("size", [(33, 47), (5, 4), (40, 3)])
+def test_without_holes_masked_bicubic_is_bicubic(size: tuple[int, int]) -> None:
+    x = noise(2, 1, 13, 11)
+    values, mask = masked_bicubic(x, torch.ones_like(x, dtype=torch.bool), size)
+    assert torch.equal(values, bicubic(x, size))
+    assert mask.all()
+
+
+def test_mask_follows_the_nearest_pixel_when_growing() -> None:
+    x, valid = holed(6, 7)
+    _, mask = masked_bicubic(x, valid, (12, 21))
+    expected = valid.repeat_interleave(2, 2).repeat_interleave(3, 3)
+    assert torch.equal(mask, expected)
+
+
+def test_mask_follows_the_larger_part_when_shrinking() -> None:
+    valid = torch.ones(1, 1, 12, 12, dtype=torch.bool)
+    valid[..., :4, :4] = False  # one low-resolution pixel, entirely
+    _, mask = masked_bicubic(noise(1, 1, 12, 12), valid, (3, 3))
+    expected = torch.ones(1, 1, 3, 3, dtype=torch.bool)
+    expected[..., 0, 0] = False
+    assert torch.equal(mask, expected)
+
+
+@given(h=SIDES, w=SIDES, seed=st.integers(0, 99), share=st.floats(0, 1))
+def test_filling_keeps_valid_pixels_and_the_valid_range(
+    h: int, w: int, seed: int, share: float
+) -> None:
+    x, valid = holed(h, w, seed, share)
+    filled = fill_holes(torch.where(valid, x, torch.nan), valid)
+    assert torch.equal(filled[valid], x[valid])
+    assert filled.min() >= x[valid].min() - 1e-6
+    assert filled.max() <= x[valid].max() + 1e-6
+
+
+def test_filling_continues_what_is_near() -> None:
+    """Left half 1, right half 5: a hole in the left half must be filled from the left."""
+    x = torch.cat([torch.ones(1, 1, 16, 16), torch.full((1, 1, 16, 16), 5.0)], 3)
+    valid = torch.ones_like(x, dtype=torch.bool)
+    valid[..., 6:9, 3:6] = False
+    filled = fill_holes(torch.where(valid, x, torch.nan), valid)
+    assert (filled[..., 6:9, 3:6] - 1).abs().max() < 0.05
+
+
+def test_filling_a_batch_is_filling_its_images() -> None:
+    x, valid = noise(3, 1, 9, 14), noise(3, 1, 9, 14, seed=5) > 0.5
+    valid[1] = True
+    together = fill_holes(x, valid)
+    for i in range(3):
+        torch.testing.assert_close(together[i : i + 1], fill_holes(x[i : i + 1], valid[i : i + 1]))
+
+
+def test_an_image_without_any_measurement_becomes_zero() -> None:
+    x = torch.full((2, 1, 7, 9), torch.nan)
+    valid = torch.zeros_like(x, dtype=torch.bool)
+    valid[1, 0, 3, 3], x[1, 0, 3, 3] = True, 2.0
+    filled = fill_holes(x, valid)
+    assert (filled[0] == 0).all()
+    torch.testing.assert_close(filled[1], torch.full((1, 7, 9), 2.0))
+
+
+# Padding
+
+
+@given(H=SIDES, W=SIDES, multiple=st.integers(1, 32))
+def test_padding_reaches_multiples_and_keeps_the_image(H: int, W: int, multiple: int) -> None:
+    x = noise(1, 2, H, W)
+    padded = pad_to_multiple(x, multiple)
+    height, width = padded.shape[-2:]
+    assert height % multiple == 0
+    assert width % multiple == 0
+    assert height - H < multiple
+    assert width - W < multiple
+    assert torch.equal(padded[..., :H, :W], x)
+    assert set(padded.flatten().tolist()) <= set(x.flatten().tolist())
+
+
+def test_padding_mirrors_without_repeating_the_edge_pixel() -> None:
+    x = torch.arange(6.0)[None, None, None].expand(1, 1, 7, 6)
+    assert pad_to_multiple(x, 8)[0, 0, 0].tolist() == [0, 1, 2, 3, 4, 5, 4, 3]
+
+
+def test_padding_repeats_the_edge_pixel_of_tiny_images() -> None:
+    assert pad_to_multiple(torch.tensor([[[[1.0, 2.0]]]]), 4)[0, 0].tolist() == [[1, 2, 2, 2]] * 4
