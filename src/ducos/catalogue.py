@@ -25,7 +25,7 @@ def model_rows() -> list[dict]:
             {
                 "name": name,
                 "parameters": parameter_count(model),
-                "gmac": entry.gmac,
+                "gmac": gmac(model),
                 "licence": entry.licence,
                 "weights": "embedded" if (WEIGHTS / f"{name}.safetensors").is_file() else None,
                 "prompt": entry.prompt,
@@ -54,8 +54,8 @@ def prompt_rows() -> list[dict]:
 
 
 def gmac(model: nn.Module, scale: int = 8) -> float:
-    """Multiply-accumulates in billions for one 640×480 image, counted without computing anything."""
+    """Multiply-accumulates in billions for a 640×480 image, counted without computing anything."""
     H, W = SIZE
     with torch.device("meta"), torch.no_grad(), FlopCounterMode(display=False) as counter:
         model(torch.empty(1, 3, H, W), torch.empty(1, 1, H // scale, W // scale))
-    return counter.get_total_flops() / 2e9
+    return round(counter.get_total_flops() / 2e9, 1)

@@ -210,9 +210,43 @@ def evaluate(
     from ducos.evaluate import run_evaluation
 
     run_evaluation(
-        models=model or [], datasets=dataset or [], protocol=protocol, scales=scale or [], out=out,
-        predictions=predictions, save_predictions=save_predictions, pictures=pictures, as_json=as_json,
-    )  # fmt: skip
+        models=model or [],
+        datasets=dataset or [],
+        protocol=protocol,
+        scales=scale or [],
+        out=out,
+        predictions=predictions,
+        save_predictions=save_predictions,
+        pictures=pictures,
+        as_json=as_json,
+    )
+
+
+@app.command("convert")
+def convert_weights(
+    method: Annotated[str, typer.Argument(help="Name from `ducos models`, such as dctnet.")],
+    file: Annotated[Path, typer.Argument(help="The authors' checkpoint.")],
+    out: Annotated[Path, typer.Option("-o", "--out", help="Weight file to write, .safetensors.")],
+) -> None:
+    """Turn an authors' checkpoint into a weight file of ours; nothing in it is ever executed.
+
+    Example: ducos convert dctnet 8X.pth -o dctnet-x8.safetensors
+    """
+    from ducos import io
+    from ducos.checkpoint import ModelSpec, save_model
+    from ducos.convert import arguments, convert
+    from ducos.models import MODELS
+
+    io.check_output(out)
+    if out.suffix != ".safetensors":
+        raise InputError(f"weights are written as .safetensors, got {out}")
+    weights = convert(method, file)
+    spec = ModelSpec(method, kwargs=arguments(method, weights))
+    about = {"licence": MODELS[method].licence, "converted_from": file.name}
+    save_model(out, spec, weights, about)
+    count = sum(tensor.numel() for tensor in weights.values())
+    print(f"wrote {out}: {method}, {len(weights)} tensors, {count} numbers")
+    print(f"licence of these weights: {MODELS[method].licence}")
 
 
 @app.command()
@@ -222,7 +256,7 @@ def demo(
     ),
     model: Annotated[str | None, typer.Option(help="Name or weight file.")] = None,
 ) -> None:
-    """Super-resolve the bundled example; writes depth and a picture, prints figures against truth."""
+    """Super-resolve the bundled example: depth, a picture, and figures against the truth."""
     from ducos.example import run_demo
 
     run_demo(out, model)
@@ -239,9 +273,8 @@ def selftest(as_json: Json = False) -> None:
     else:
         for row in report["rows"]:
             mark = "ok" if row["ok"] else "DIFFERS"
-            print(
-                f"{row['model']}: RMSE {row['rmse_cm']:.4f} cm, stored {row['stored_cm']:.4f} cm: {mark}"
-            )
+            figures = f"RMSE {row['rmse_cm']:.4f} cm, stored {row['stored_cm']:.4f} cm"
+            print(f"{row['model']}: {figures}: {mark}")
     if not report["ok"]:
         raise typer.Exit(1)
 

@@ -1,5 +1,19 @@
 """The one exception for a user's mistake. The command line prints it and exits with code 2."""
 
+import inspect
+from collections.abc import Callable
+from typing import Any
+
 
 class InputError(ValueError):
     """Says what was got, what is expected, and what to do about it."""
+
+
+def build(what: str, constructor: Callable[..., Any], *parts: Any, **arguments: Any) -> Any:
+    """Call a constructor with arguments from a config file; wrong names are the user's mistake."""
+    try:
+        inspect.signature(constructor).bind(*parts, **arguments)
+    except TypeError as problem:
+        accepted = ", ".join(list(inspect.signature(constructor).parameters)[len(parts) :])
+        raise InputError(f"{what}: {problem}; it takes: {accepted or 'no arguments'}") from None
+    return constructor(*parts, **arguments)

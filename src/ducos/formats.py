@@ -18,11 +18,11 @@ import os
 import re
 import secrets
 import stat
-import struct
 import subprocess
 import sys
 import tempfile
 import threading
+import warnings
 import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -47,6 +47,7 @@ CHILD_SECONDS = 120.0
 """A TIFF, EXR or HDF5 file that takes longer to decode is refused."""
 
 _DEFLATE_RATIO = 1032  # zlib never unpacks a byte into more
+_PIXELS_PER_BYTE = 10_000  # more than a black 1-bit PNG or the flattest JPEG reaches
 _LONGEST_FACT = 100_000  # bytes of text a file may hold about itself
 
 
@@ -164,7 +165,7 @@ def _check_size(source: Path, shape: tuple[int, ...]) -> None:
 # PNG, through Pillow, which is strict about truncation; 16-bit colour is the one thing it lacks
 
 
-_pillow_limit = threading.Lock()
+_pillow_globals = threading.Lock()  # held while its size limit or the warnings are changed
 
 
 @contextmanager
@@ -172,7 +173,8 @@ def _open_picture(source: Path, formats: tuple[str, ...]) -> Iterator[Any]:
     """Open with Pillow under our own size limit instead of its process-wide one."""
     from PIL import Image
 
-    with _pillow_limit:
+    with _pillow_globals, warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # about damaged EXIF data, beside the point here
         before, Image.MAX_IMAGE_PIXELS = Image.MAX_IMAGE_PIXELS, None
         try:
             picture = Image.open(source, formats=formats)
@@ -180,18 +182,18 @@ def _open_picture(source: Path, formats: tuple[str, ...]) -> Iterator[Any]:
             Image.MAX_IMAGE_PIXELS = before
     with picture:
         _check_size(source, (picture.height, picture.width))
+        most = max(16_000_000, _PIXELS_PER_BYTE * source.stat().st_size)
+        if picture.width * picture.height > most:
+            raise InputError(
+                f"{source} declares {picture.width} x {picture.height} pixels but is too short "
+                "to hold them; the file is truncated or damaged"
+            )
         yield picture
 
 
 def _verify_png(source: Path) -> None:
     """Check the checksum of every chunk, which decoding alone does not."""
     with _open_picture(source, ("PNG",)) as picture:
-        least_bytes = picture.width * picture.height // 8
-        if least_bytes > _DEFLATE_RATIO * source.stat().st_size:
-            raise InputError(
-                f"{source} declares {picture.width} x {picture.height} pixels but is too short "
-                "to hold them; the file is truncated or damaged"
-            )
         picture.verify()
 
 
@@ -457,18 +459,6 @@ def _read_hdf5(source: Path, key: str | None) -> Stored:
         return Stored(array(chosen), facts, array("valid") != 0 if has_mask else None)
 
 
-_READERS = {
-    "PNG": _read_png,
-    "TIFF": _read_tiff,
-    "EXR": _read_exr,
-    "NPY": _read_npy,
-    "NPZ": _read_npz,
-    "PFM": _read_pfm,
-    "HDF5": _read_hdf5,
-}
-_DECODED_BY_CHILD = ("TIFF", "EXR", "HDF5")
-
-
 # The child process
 
 
@@ -561,30 +551,46 @@ def read_picture(path: PathLike) -> AnyArray:
     if name == "TIFF":
         return _decode_in_child(source, name, None).array
     with _refusing(source, "a picture (PNG, JPEG, TIFF, BMP, WebP or PPM)"):
-        sixteen_bit_colour = False
+        deep_colour = False
         if name == "PNG":
             _verify_png(source)
             with source.open("rb") as stream:
-                bits, colour_type = struct.unpack("BB", stream.read(26)[24:])
-            sixteen_bit_colour = bits == 16 and colour_type != 0
+                bits, colour_type = stream.read(26)[24:]
+            deep_colour = bits == 16 and colour_type != 0
         with _open_picture(source, ("PNG", "JPEG", "BMP", "WEBP", "PPM")) as picture:
             picture.load()
-            orientation = int(picture.getexif().get(0x0112, 1))
-            if sixteen_bit_colour:
-                return upright(_sixteen_bit_png(source), orientation)
-            if picture.mode.startswith("I"):  # 16-bit grey, which convert("RGB") would clip
-                return upright(np.asarray(picture).astype(np.uint16), orientation)
-            return upright(np.asarray(picture.convert("RGB")), orientation)
+            if deep_colour:  # Pillow has found it sound but keeps 8 bits only
+                pixels = _decode_in_child(source, "16-bit colour PNG", None).array
+            elif picture.mode.startswith("I"):  # 16-bit grey, which convert("RGB") would clip
+                pixels = np.asarray(picture).astype(np.uint16)
+            else:
+                pixels = np.asarray(picture.convert("RGB"))
+            with _pillow_globals, warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                return upright(pixels, int(picture.getexif().get(0x0112, 1)))
 
 
-def _sixteen_bit_png(source: Path) -> AnyArray:
-    """Colour PNG at its full depth; Pillow has found it sound but keeps 8 bits only."""
+def _read_deep_png(source: Path, key: str | None) -> Stored:
+    """Colour at 16 bits. Decoded in the child, since libpng prints what it dislikes."""
     import cv2
 
     bgr = cv2.imdecode(np.fromfile(source, np.uint8), cv2.IMREAD_UNCHANGED)
     if bgr is None:
         raise ValueError("its 16-bit colours could not be decoded")
-    return cast(AnyArray, bgr[..., 2::-1])  # blue, green, red (, alpha)
+    return Stored(bgr[..., 2::-1])  # blue, green, red (, alpha)
+
+
+_READERS = {
+    "PNG": _read_png,
+    "TIFF": _read_tiff,
+    "EXR": _read_exr,
+    "NPY": _read_npy,
+    "NPZ": _read_npz,
+    "PFM": _read_pfm,
+    "HDF5": _read_hdf5,
+    "16-bit colour PNG": _read_deep_png,
+}
+_DECODED_BY_CHILD = ("TIFF", "EXR", "HDF5", "16-bit colour PNG")
 
 
 # Writing

@@ -201,7 +201,7 @@ def _interpret(
     if plane.dtype.kind == "b":
         raise InputError(f"{name} is a mask (bool); depth must be integers or floating point")
     if plane.dtype == np.float16:
-        plane = plane.astype(np.float32)  # 65535 does not exist in half precision
+        plane = _as_float32(plane)  # 65535 does not exist in half precision
     valid = _no_code(plane)
     if own_valid is not None:
         valid &= own_valid
@@ -267,6 +267,12 @@ def _single_plane(values: ArrayLike, name: str) -> AnyArray:
             "a colour picture of depth cannot be turned back, give the raw depth"
         )
     raise InputError(f"{name} has shape {array.shape}; depth must be (h, w), one map at a time")
+
+
+def _as_float32(array: AnyArray) -> Floats:
+    """A float32 copy; what is too large becomes infinite, quietly."""
+    with np.errstate(over="ignore"):
+        return array.astype(np.float32)
 
 
 def _no_code(plane: AnyArray) -> Mask:
@@ -445,7 +451,7 @@ def as_rgb(array: ArrayLike, name: str = "the image") -> Floats:
     if values.shape[2] in (2, 4):
         values = values[:, :, :-1]  # alpha
     if values.dtype.kind == "f":
-        rgb = values.astype(np.float32)
+        rgb = _as_float32(values)
         lowest, highest = float(rgb.min()), float(rgb.max())
         if not (lowest >= -0.01 and highest <= 1.01):  # also refuses NaN
             raise InputError(
@@ -519,7 +525,7 @@ def write_depth(
         raise InputError(f"{path}: no depth format has this suffix; use {', '.join(WRITTEN_AS)}")
     kind = WRITTEN_AS[suffix]
     relative = unit == "relative"
-    plane = _single_plane(depth, "the depth to write").astype(np.float32)
+    plane = _as_float32(_single_plane(depth, "the depth to write"))
     kept = np.isfinite(plane) if relative else np.isfinite(plane) & (plane > 0)
     if valid is not None:
         kept &= _as_mask(valid, "the mask", plane.shape)
@@ -637,7 +643,7 @@ def colourise(
         lowest, highest: values of the palette's ends; by default the 2nd and 98th percentile of
             the valid pixels, so that outliers do not wash out the rest.
     """
-    plane = _single_plane(values, "the map to colour").astype(np.float32)
+    plane = _as_float32(_single_plane(values, "the map to colour"))
     shown = np.isfinite(plane)
     if valid is not None:
         shown &= _as_mask(valid, "the mask", plane.shape)

@@ -28,15 +28,18 @@ def masked_mean(x: Tensor, mask: Tensor) -> Tensor:
     return (total / mask.sum((1, 2, 3)).clamp_min(1)).mean()
 
 
-def min_max(x: Tensor, mask: Tensor) -> Tensor:
-    """N of Eq. 9: each image of (B, 1, H, W) to [0, 1] over its True pixels; 0 elsewhere."""
+def min_max(x: Tensor, mask: Tensor, floor: float = 1e-6) -> Tensor:
+    """N of Eq. 9: each image of (B, 1, H, W) to [0, 1] over its True pixels; 0 elsewhere.
+
+    floor: smallest range to divide by; it bounds the gradient of an almost flat map.
+    """
     infinity = torch.full_like(x, torch.inf)
     lowest = torch.where(mask, x, infinity).amin((2, 3), keepdim=True)
     highest = torch.where(mask, x, -infinity).amax((2, 3), keepdim=True)
     any_valid = mask.any(3, keepdim=True).any(2, keepdim=True)
     lowest = torch.where(any_valid, lowest, torch.zeros_like(lowest))
     span = torch.where(any_valid, highest - lowest, torch.ones_like(lowest))
-    normalised = (x - lowest) / span.clamp_min(1e-6)
+    normalised = (x - lowest) / span.clamp_min(floor)
     return torch.where(mask, normalised, torch.zeros_like(x))
 
 
@@ -94,7 +97,7 @@ def edge(
     teacher = prompt_depth.detach()
     ours = like_prompt(prediction.depth, batch, prediction.aux.get("prompt_inverse", False))
     if normalise:
-        teacher, ours = min_max(teacher, batch.valid), min_max(ours, batch.valid)
+        teacher, ours = min_max(teacher, batch.valid), min_max(ours, batch.valid, floor=1e-3)
     mask = gradient_mask(batch.valid)
     if magnitude:
         return masked_mean((gradient_magnitude(ours) - gradient_magnitude(teacher)).abs(), mask)

@@ -273,7 +273,7 @@ def chosen_constraints(config: Config) -> dict[str, Callable[[Any, Any], Tensor]
 
 
 def open_data(config: Config) -> tuple[Dataset, Dataset]:
-    """Training and validation pairs; without a validation set, a share of the scenes is held out."""
+    """Training and validation pairs; without the latter, a share of the scenes is held out."""
     everything = open_dataset(config.data.train)
     if config.data.validation:
         return everything, open_dataset(config.data.validation)

@@ -53,7 +53,7 @@ def run_demo(out: Path, model: str | None) -> None:
         )
     console.print(table)
     if chosen == "bicubic":
-        console.print("No trained weights are in this package yet: bicubic is all there is to show.")
+        console.print("No trained weights are in this package yet: this is bicubic alone.")
 
 
 def run_selftest() -> dict:

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from torch import nn
 
-from ducos.errors import InputError
+from ducos.errors import InputError, build
 from ducos.models.bicubic import Bicubic
 from ducos.models.cunet import CUNet
 from ducos.models.dctnet import DCTNet
@@ -18,6 +18,7 @@ from ducos.models.ducos_released import DuCosReleased
 from ducos.models.fdkn import FDKN
 from ducos.models.fdsr import FDSR
 from ducos.models.prediction import Prediction
+from ducos.models.prompt_alone import PromptAlone
 from ducos.models.promptda import PromptDA
 from ducos.prompts import create_prompt
 
@@ -35,7 +36,7 @@ class Entry(NamedTuple):
     prompt: str | None = None
 
 
-COMPACT = {
+COMPACT: dict[str, Any] = {
     "channels": 48,
     "iterations": 2,
     "blocks": 1,
@@ -47,16 +48,16 @@ COMPACT = {
     "tail": "mixing",
 }
 
-
-def _compact(prompt: Any, **kwargs: Any) -> DuCos:
-    return DuCos(prompt, **{**COMPACT, **kwargs})
-
-
 MODELS: dict[str, Entry] = {
     "bicubic": Entry(Bicubic, "mask-aware bicubic interpolation; needs no weights"),
     "ducos": Entry(DuCos, "the paper's text, at full resolution", prompt="depth-anything-v2-s"),
     "ducos-compact": Entry(
-        _compact, "DuCos at 1/4 resolution with the mixing tail, for CPUs", prompt="tiny"
+        partial(DuCos, **COMPACT),
+        "DuCos at 1/4 resolution with the mixing tail, for CPUs",
+        prompt="tiny",
+    ),
+    "prompt-alone": Entry(
+        PromptAlone, "a prompt's depth fitted to the input; for pre-training `tiny`", prompt="tiny"
     ),
     "ducos-released": Entry(
         DuCosReleased, "the authors' released network", "none", prompt="depth-anything-v2-s"
@@ -96,13 +97,11 @@ def create(
         raise InputError(f"{name} has no prompt here, got prompt options {prompt_options}")
     if entry.prompt is None and prompt is not None:
         raise InputError(f"{name} takes no prompt, got prompt={prompt!r}; leave it out")
-    try:
-        if chosen is None:
-            return entry.build(**kwargs)
-        built = None if chosen == "none" else create_prompt(chosen, **(prompt_options or {}))
-        return entry.build(built, **kwargs)
-    except TypeError as problem:
-        raise InputError(f"model {name}: {problem}") from None
+    parts = []
+    if chosen is not None:
+        none = chosen == "none"
+        parts.append(None if none else create_prompt(chosen, **(prompt_options or {})))
+    return build(f"model {name}", entry.build, *parts, **kwargs)
 
 
 __all__ = ["MODELS", "DuCos", "Entry", "Prediction", "create"]

@@ -63,7 +63,7 @@ class CorrelativeFusion(nn.Module):
 
     Args:
         iterations: passes in all; the paper's ablation settles on 4 (once, then three refinements).
-        fusion: "pearson" (Eq. 3-5); "add" or "concat" for the ablation of fusion.
+        fusion: "pearson" (Eq. 3-4); "add" or "concat" for the ablation of fusion.
         recurrence: "literal" sends the blended map back through the residual group, as the text
             says; "reweight" keeps the depth side of the blend and recomputes only the weights, as
             the authors' released network does.
@@ -87,8 +87,8 @@ class CorrelativeFusion(nn.Module):
             return prompt + depth
         if self.fusion == "concat":
             return self.merge(torch.cat([prompt, depth], 1))
-        alpha = torch.sigmoid(pearson(prompt, reference))  # Eq. 3-4, (B, C, 1, 1)
-        return alpha * prompt + (1 - alpha) * depth  # Eq. 5
+        alpha = torch.sigmoid(pearson(prompt, reference))  # Eq. 3-4a, (B, C, 1, 1)
+        return alpha * prompt + (1 - alpha) * depth  # Eq. 4b
 
     def forward(self, prompt: Tensor, depth: Tensor) -> tuple[Tensor, Tensor]:
         """prompt F̂_i and depth D_i, both (B, C, H, W) -> D_{i+1} and the blended map D̃_i."""
@@ -100,7 +100,7 @@ class CorrelativeFusion(nn.Module):
                 blended = self.blend(prompt, grouped, grouped)
             else:
                 blended = self.blend(prompt, grouped, blended)
-        return self.out(blended), blended  # Eq. 6
+        return self.out(blended), blended  # Eq. 5
 
 
 class Alignment(nn.Module):
@@ -123,7 +123,7 @@ class DuCos(nn.Module):
         prompt: the foundation model, built outside; None for the ablation without one.
         channels: width C of every depth feature.
         stages: correlative fusions in series. Eq. 8 feeds "D_4, produced from the fourth module"
-            into the tail; by Eq. 6 that map is D_5. 4 means the fourth module; 3 means D_4.
+            into the tail; by Eq. 5 that map is D_5. 4 means the fourth module; 3 means D_4.
         stride: 1 works at H×W as the paper does; 4 is the compact form for CPUs, space-to-depth
             in and learned upsampling out.
         deconvolve: lift prompt features by deconvolution and interpolation, or interpolation only
@@ -198,6 +198,8 @@ class DuCos(nn.Module):
         """rgb (B, 3, H, W) in [0, 1], low (B, 1, h, w) normalised -> depth (B, 1, H, W)."""
         size = (rgb.shape[-2], rgb.shape[-1])
         H, W = size
+        if valid is not None and bool(valid.all()):
+            valid = None
         rgb = pad_to_multiple(rgb, self.multiple)
         prompt = self.prompt(rgb)  # Eq. 1a
         up = bicubic(low, size)  # X of the paper

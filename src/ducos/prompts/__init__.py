@@ -4,7 +4,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
 
-from ducos.errors import InputError
+from ducos.errors import InputError, build
 from ducos.prompts.depth_anything_v2 import DepthAnythingV2
 from ducos.prompts.depthformer import DepthFormer
 from ducos.prompts.dinov2 import Dinov2
@@ -55,10 +55,7 @@ def create_prompt(name: str, *, tuning: str | None = None, **options: Any) -> An
     """
     if name not in PROMPTS:
         raise InputError(f"unknown prompt {name!r}; choose one of: {', '.join(PROMPTS)}")
-    try:
-        prompt = PROMPTS[name].build(**options)
-    except TypeError as problem:
-        raise InputError(f"prompt {name}: {problem}") from None
+    prompt = build(f"prompt {name}", PROMPTS[name].build, **options)
     set_tuning(prompt, tuning or ("frozen" if options.get("weights") else "full"))
     return prompt
 

@@ -6,6 +6,9 @@ RGB that never computes anything at full resolution: space-to-depth by 4 on the 
 shuffle by 4 on the way out.
 """
 
+from itertools import pairwise
+
+import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
@@ -28,7 +31,7 @@ class ConvBlock(nn.Module):
 
 
 class TinyPrompt(nn.Module):
-    """rgb (B, 3, H, W) -> features at 1/32, 1/16, 1/8, 1/4 and relative inverse depth (B, 1, H, W)."""
+    """rgb (B, 3, H, W) -> features at 1/32, 1/16, 1/8, 1/4 and inverse depth (B, 1, H, W)."""
 
     multiple_of = 32
     inverse = True
@@ -45,18 +48,18 @@ class TinyPrompt(nn.Module):
         self.channels = (widths[3], widths[2], widths[1], widths[0])
         self.stem = nn.Conv2d(3 * STRIDE**2, widths[0], 3, padding=1)
         self.down = nn.ModuleList(
-            nn.Conv2d(a, b, 3, stride=2, padding=1)
-            for a, b in zip(widths, widths[1:], strict=False)
+            nn.Conv2d(a, b, 3, stride=2, padding=1) for a, b in pairwise(widths)
         )
         self.encode = nn.ModuleList(
             nn.Sequential(*[ConvBlock(width) for _ in range(count)])
             for width, count in zip(widths, blocks, strict=True)
         )
-        self.up = nn.ModuleList(
-            nn.Conv2d(b, a, 1) for a, b in zip(widths, widths[1:], strict=False)
-        )
+        self.up = nn.ModuleList(nn.Conv2d(b, a, 1) for a, b in pairwise(widths))
         self.decode = nn.ModuleList(ConvBlock(width) for width in widths[:3])
         self.head = nn.Conv2d(widths[0], STRIDE**2, 3, padding=1)
+        with torch.no_grad():  # the pixels of a cell start equal, so the first depth has no grain
+            self.head.weight.copy_(self.head.weight[:1].expand_as(self.head.weight))
+            self.head.bias = nn.Parameter(torch.zeros(STRIDE**2))
 
     def forward(self, rgb: Tensor) -> Prompt:
         H, W = rgb.shape[-2:]

@@ -1,0 +1,31 @@
+"""A prompt's relative depth fitted to the low-resolution map: how `tiny` is pre-trained.
+
+Training this model with the objective `prompt` runs nothing but the prompt, so its features and
+its depth are learned at a fraction of the cost of the whole network.
+"""
+
+from typing import Any
+
+from torch import Tensor, nn
+
+from ducos.models.prediction import Prediction
+from ducos.resize import bicubic
+
+
+class PromptAlone(nn.Module):
+    """Scale and shift of Y′ by least squares against the bicubic map, nothing else."""
+
+    def __init__(self, prompt: Any):
+        super().__init__()
+        self.prompt = prompt
+
+    def forward(self, rgb: Tensor, low: Tensor, valid: Tensor | None = None) -> Prediction:
+        """rgb (B, 3, H, W) in [0, 1], low (B, 1, h, w) normalised -> depth (B, 1, H, W)."""
+        relative = self.prompt(rgb).depth
+        up = bicubic(low, (rgb.shape[-2], rgb.shape[-1]))
+        centred = relative - relative.mean((2, 3), keepdim=True)
+        mean = up.mean((2, 3), keepdim=True)
+        variance = (centred**2).mean((2, 3), keepdim=True)
+        slope = (centred * (up - mean)).mean((2, 3), keepdim=True) / variance.clamp_min(1e-8)
+        aux = {"prompt_depth": relative, "prompt_inverse": self.prompt.inverse}
+        return Prediction(mean + slope * centred, aux)
