@@ -2,6 +2,7 @@
 
 import json
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -208,7 +209,8 @@ SENSORS = {
     "ZED": (metres(np.float32, np.nan), {}, "m", True),
     "ZED too far": (metres(np.float32, np.inf), {}, "m", True),
     "ZED too near": (metres(np.float32, -np.inf), {}, "m", True),
-    "renderer, sky at 1e10": (metres(np.float64, 1e10), {"max_depth": 1e4}, "m", True),
+    "renderer, sky at 1e10": (metres(np.float64, 1e10), {}, "m", True),
+    "half EXR, sky at its largest number": (metres(np.float16, 65504), {}, "m", True),
     "float millimetres": (millimetres(np.float32, np.nan), {}, "mm", True),
     "float millimetres, code": (millimetres(np.float32, 65535), {}, "mm", True),
     "TUM": ((metres(np.float64, 0) * 5000).astype(np.uint16), {"scale": 1 / 5000}, "custom", False),
@@ -251,7 +253,8 @@ def test_the_guess_is_a_sentence_to_print() -> None:
 
 
 def test_an_unlikely_guess_says_so() -> None:
-    for array in (np.full((3, 3), 30_000, np.uint16), np.full((3, 3), 20, np.uint16)):
+    tum_like = np.full((3, 3), 14_700, np.uint16)  # 2.94 m in steps of 1/5000 m
+    for array in (tum_like, np.full((3, 3), 20, np.uint16)):
         assert "unusual, so pass unit or scale" in as_depth(array).note
     assert "unusual" in as_depth(np.full((3, 3), 0.01)).note
 
@@ -278,6 +281,13 @@ def test_relative_keeps_negative_values_when_asked() -> None:
     back = as_depth(array, unit="relative")
     np.testing.assert_array_equal(back.depth, [[-2, 0, 3, 0]])
     assert back.valid.tolist() == [[True, True, True, False]]
+
+
+def test_the_sky_has_no_say_even_when_it_fills_the_picture() -> None:
+    array = np.full((10, 10), 1e10, np.float32)
+    array[9] = 12.5
+    back = as_depth(array)
+    assert (back.unit, back.valid.sum(), back.depth.max()) == ("m", 10, 12.5)
 
 
 # Invalid pixels never count
@@ -496,6 +506,8 @@ def test_masks_of_all_kinds(tmp_path: Path) -> None:
     np.save(tmp_path / "bool.npy", mask)
     for path in sorted(tmp_path.iterdir()):
         np.testing.assert_array_equal(read_mask(path), mask, err_msg=path.name)
+    np.savez(tmp_path / "keyed.npz", depth=scene()[0], keep=mask)
+    np.testing.assert_array_equal(read_mask(tmp_path / "keyed.npz", key="keep"), mask)
     np.save(tmp_path / "stack.npy", np.ones((2, 3, 4, 5)))
     with pytest.raises(InputError, match="shape"):
         read_mask(tmp_path / "stack.npy")
@@ -992,6 +1004,34 @@ def test_declared_sizes_are_refused_before_they_are_allocated(tmp_path: Path) ->
     tracemalloc.stop()
     assert peak < 20e6
     assert seconds < 30
+
+
+def test_a_small_picture_that_unpacks_to_gigabytes_is_refused(tmp_path: Path) -> None:
+    """1.25 GB of zeros in one strip of a TIFF that declares 40 x 40 pixels."""
+    path = tmp_path / "a.tif"
+    tifffile.imwrite(path, np.ones((40, 40), np.float32), compression="zlib")
+    with tifffile.TiffFile(path) as file:
+        page = file.pages[0]
+        at, length = (page.tags[tag].valueoffset for tag in ("StripOffsets", "StripByteCounts"))
+    packer = zlib.compressobj(1)
+    zeros = bytes(10_000_000)
+    bomb = b"".join(packer.compress(zeros) for _ in range(125)) + packer.flush()
+    content = bytearray(path.read_bytes())
+    content[at : at + 4] = len(content).to_bytes(4, "little")
+    content[length : length + 4] = len(bomb).to_bytes(4, "little")
+    path.write_bytes(content + bomb)
+    before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+    with pytest.raises(InputError):
+        read_depth(path)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+    assert after < max(before, 1_100_000), "kilobytes"
+
+
+def test_large_maps_fit_into_the_child(tmp_path: Path) -> None:
+    depth = np.ones((4000, 6000), np.float32)
+    for suffix in IN_CHILD:
+        write_depth(tmp_path / f"a{suffix}", depth)
+        assert read_depth(tmp_path / f"a{suffix}").valid.all()
 
 
 def test_ordinary_large_pictures_are_no_bombs(tmp_path: Path) -> None:

@@ -20,19 +20,26 @@ VIT: dict[str, Any] = {"prompt": "depth-anything-v2-s", "prompt_options": {"side
 SMALL: dict[str, dict[str, Any]] = {
     "ducos": {**TINY, "channels": 8, "blocks": 1},
     "ducos-compact": {**TINY, "channels": 8},
+    "prompt-alone": TINY,
     "ducos-released": VIT,
     "djf": {"filters": [8, 6, 8, 4]},
     "djfr": {"filters": [8, 6, 8, 4]},
     "dada": {"free_steps": 2, "trained_steps": 2},
 }
-# Networks whose whole walk through the sizes would take minutes see a few of them.
-HEAVY = {"ducos-released", "dornet", "dada", "sgnet", "promptda"}
+# Networks whose whole walk through the sizes would take minutes see a few of them, and giants none
+# of this by default.
+HEAVY = {"ducos-released", "dornet", "dada", "sgnet", "promptda-s"}
+GIANT = {"promptda-b", "promptda-l"}
 
-# Published networks carry parts that nothing reads; they stay for the sake of the checkpoints.
-# Names here are prefixes of parameters that get no gradient.
+# Published networks carry parts that nothing reads; they stay for the sake of their checkpoints.
+# Prefixes of parameters that need no gradient.
 UNREACHED: dict[str, tuple[str, ...]] = {
-    "dctnet": ("WPNet.conv_dilation", "WPNet.conv_max", "WPNet.conv3"),
-    "ducos-released": ("dsrn.head_rgb",),
+    "dctnet": ("WPNet.conv_dilation",),
+    "ducos-released": ("dsrn.head_rgb", "depth_anything."),  # prompts have tests of their own
+    "fdsr": ("rgb_cbl4.conv.conv_l2l", "rgb_cbl4.conv.conv_h2l"),
+    "promptda-s": ("pretrained.mask_token", "depth_head.scratch.refinenet4.resConfUnit1"),
+    "promptda-b": ("pretrained.mask_token", "depth_head.scratch.refinenet4.resConfUnit1"),
+    "promptda-l": ("pretrained.mask_token", "depth_head.scratch.refinenet4.resConfUnit1"),
 }
 
 #        H   W   h   w
@@ -74,11 +81,20 @@ def inputs(H: int, W: int, h: int, w: int, batch: int = 1) -> tuple[Tensor, Tens
     return noise(batch, 3, H, W), noise(batch, 1, h, w, seed=1), valid
 
 
-every_model = pytest.mark.parametrize("name", list(MODELS))
+def marked(name: str, *rest: Any) -> Any:
+    return pytest.param(name, *rest, marks=[pytest.mark.slow] if name in GIANT else [])
+
+
+every_model = pytest.mark.parametrize("name", [marked(name) for name in MODELS])
 every_case = pytest.mark.parametrize(
     ("name", "case"),
-    [(name, case) for name in MODELS for case in (FEW_CASES if name in HEAVY else CASES)],
+    [
+        marked(name, case)
+        for name in MODELS
+        for case in (FEW_CASES if name in HEAVY | GIANT else CASES)
+    ],
 )
+every_prompted = pytest.mark.parametrize("name", [n for n in MODELS if MODELS[n].prompt])
 
 
 @every_case
@@ -174,25 +190,39 @@ def test_predict_commutes_with_the_unit(name: str) -> None:
     torch.testing.assert_close(scaled / 1000, depth, rtol=1e-3, atol=10 * tolerance)
 
 
-@every_model
-def test_gradients_reach_every_trainable_parameter(name: str) -> None:
-    model = build(name).train()
-    trainable = {n: p for n, p in model.named_parameters() if p.requires_grad}
-    if not trainable:
-        pytest.skip("nothing to train")
+def without_gradient(model: nn.Module) -> set[str]:
+    """Names of trainable parameters that one training step would not move."""
     rgb, low, valid = inputs(36, 40, 9, 10, batch=2)
-    prediction = model(rgb, low, valid)
+    prediction = model.train()(rgb, low, valid)
     total = (prediction.depth * noise(2, 1, 36, 40, seed=5)).sum()
     for depth_map, prompt_map in prediction.aux.get("alignment", []):
         total = total + ((depth_map - prompt_map) * noise(*depth_map.shape, seed=6)).sum()
     if "prompt_depth" in prediction.aux:
         total = total + (prediction.aux["prompt_depth"] * noise(2, 1, 36, 40, seed=7)).sum()
     total.backward()
-    unreached = {n for n, p in trainable.items() if p.grad is None or not bool((p.grad != 0).any())}
-    broken = {n for n, p in trainable.items() if p.grad is not None and not p.grad.isfinite().all()}
-    expected = {n for n in trainable if n.startswith(UNREACHED.get(name, ("\0",)))}
-    assert not broken
-    assert unreached == expected
+    trainable = [(n, p) for n, p in model.named_parameters() if p.requires_grad]
+    for name, parameter in trainable:
+        assert parameter.grad is None or parameter.grad.isfinite().all(), name
+    return {n for n, p in trainable if p.grad is None or not bool(p.grad.any())}
+
+
+@every_model
+def test_gradients_reach_every_trainable_parameter(name: str) -> None:
+    chosen, exempt = arguments(name), UNREACHED.get(name, ())
+    # A narrow rectified layer may be dead by chance; it must live under one of several seeds.
+    unreached: set[str] | None = None
+    for seed in range(6):
+        torch.manual_seed(seed)
+        model = create(name, **chosen)
+        if not any(p.requires_grad for p in model.parameters()):
+            pytest.skip("nothing to train")
+        found = {n for n in without_gradient(model) if not (exempt and n.startswith(exempt))}
+        unreached = found if unreached is None else unreached & found
+        if not unreached:
+            break
+    assert not unreached
+    names = [n for n, _ in model.named_parameters()]
+    assert all(any(n.startswith(prefix) for n in names) for prefix in exempt), "stale exemption"
 
 
 @every_model
@@ -220,13 +250,15 @@ def test_a_weight_file_brings_the_same_model_back(name: str, tmp_path: Path) -> 
         assert torch.equal(again(*sample).depth, model(*sample).depth)
 
 
-@pytest.mark.parametrize("name", [n for n in MODELS if MODELS[n].prompt])
+@every_prompted
 def test_a_frozen_prompt_stays_frozen(name: str) -> None:
     chosen = dict(arguments(name))
     options = {**chosen.pop("prompt_options", {}), "tuning": "frozen"}
     torch.manual_seed(0)
     model = create(name, prompt_options=options, **chosen).train()
     frozen = {n: p for n, p in model.named_parameters() if not p.requires_grad}
+    if len(frozen) == len(list(model.parameters())):
+        pytest.skip("the model is nothing but its prompt")
     prompts = [m for m in model.children() if hasattr(m, "multiple_of")]
     assert len(prompts) == 1
     assert {id(p) for p in frozen.values()} == {id(p) for p in prompts[0].parameters()}
@@ -242,7 +274,7 @@ def test_a_frozen_prompt_stays_frozen(name: str) -> None:
         assert torch.equal(value, before[key]), key
 
 
-@pytest.mark.parametrize("name", [n for n in MODELS if MODELS[n].prompt])
+@every_prompted
 def test_a_frozen_prompt_says_the_same_while_training(name: str) -> None:
     """No dropout, no batch statistics: a frozen teacher does not depend on the mode."""
     chosen = dict(arguments(name))

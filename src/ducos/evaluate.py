@@ -4,92 +4,34 @@ Every input goes through `super_resolve`, the code users run. Prediction and sco
 predictions can be saved, and `predictions=FOLDER` scores files that any program wrote.
 """
 
-import csv
 import hashlib
 import json
 import math
-import platform
 import re
 import sys
 import threading
 import time
-import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from ducos import __version__, io
-from ducos.data import Dataset, Pair, open_dataset
-from ducos.degrade import DEGRADATIONS
+from ducos import io
+from ducos.cases import Case, Floats, as_batch, make_case, scale_name, score
+from ducos.data import Dataset, open_dataset
 from ducos.errors import InputError
 from ducos.formats import WRITTEN_AS
 from ducos.infer import default_model, load, super_resolve
-from ducos.metrics import measure
 from ducos.models import Prediction
 from ducos.normalise import Range, range_of
-from ducos.pictures import error_limit, error_sheet
+from ducos.pictures import Sheets
 from ducos.protocols import UNITS, Protocol, find
-from ducos.resize import Size, bicubic, fill_holes, low_size
-
-Floats = NDArray[np.float32]
-Mask = NDArray[np.bool_]
-
-
-@dataclass
-class Row:
-    """Figures of one model on one dataset at one scale.
-
-    unit: of the errors. input: what the low-resolution maps were made from, "target" or "sensor".
-    figures: means over the images: the metrics, `missing` (percentage of the scored pixels without
-        a prediction; each is scored as 0) and `seconds`.
-    per_image: the same for each image, with its name.
-    """
-
-    model: str
-    dataset: str
-    protocol: str
-    protocol_id: str
-    scale: float
-    unit: str
-    input: str
-    images: int
-    figures: dict[str, float]
-    per_image: list[dict[str, Any]] = field(repr=False)
-
-    def as_dict(self) -> dict[str, Any]:
-        """One flat dict without the single images; None where a figure is unknown."""
-        facts = {name: value for name, value in vars(self).items() if name not in _NESTED}
-        return {**facts, **_known(self.figures)}
-
-
-_NESTED = ("figures", "per_image")
-
-
-@dataclass
-class Case:
-    """One input with its truth, as every model gets it; depth in the dataset's unit.
-
-    rgb: (H, W, 3); low, low_valid: (h, w); target, valid: (H, W).
-    uncut: size of the image before the protocol cut it. input: as in `Row`.
-    """
-
-    name: str
-    rgb: Floats
-    low: Floats
-    low_valid: Mask
-    target: Floats
-    valid: Mask
-    uncut: Size
-    input: str
-
+from ducos.results import Row, known, table, write_results
 
 Predictor = Callable[[Case], Floats]  # the (H, W) prediction; NaN where there is none
 
@@ -110,8 +52,8 @@ def evaluate(
     """Score models on datasets under one protocol.
 
     Args:
-        models: name or weight file, several of them, or modules by name. With `predictions`: the name to list
-            them under, if any.
+        models: name or weight file, several of them, or modules by name. With `predictions`: the
+            name to list them under, if any.
         datasets: one or more specifications as for `open_dataset`, or datasets.
         scales: the protocol's own if empty; without effect where the data decide (`real`).
         out: folder for results.json, results.csv, predictions/ and pictures/.
@@ -152,7 +94,7 @@ def evaluate(
     with _bar(images * len(about), show=progress) as advance:
         for number, (dataset, scale) in enumerate(runs, start=1):
             contestants = predictors(dataset, scale)
-            keep = folder if save_predictions else None
+            keep = folder / "predictions" if folder is not None and save_predictions else None
             draw = None
             if folder is not None and pictures:
                 draw = Sheets(folder, dataset, protocol, scale, pictures)
@@ -189,7 +131,6 @@ def run_evaluation(
         predictions=predictions,
         save_predictions=save_predictions,
         pictures=pictures,
-        progress=not as_json,
     )
     if as_json:
         print(json.dumps({"rows": [row.as_dict() for row in rows]}))
@@ -212,7 +153,7 @@ def _compete(
     protocol: Protocol,
     scale: float | None,
     keep: Path | None,
-    draw: "Sheets | None",
+    draw: Sheets | None,
     advance: Callable[[str], None],
 ) -> list[Row]:
     """All contestants on one dataset at one scale; each image is read and degraded once."""
@@ -230,9 +171,9 @@ def _compete(
                 figures = score(predicted[name], case, protocol, dataset.unit)
                 per_image[name].append({"image": case.name, **figures, "seconds": seconds})
                 if keep is not None:
-                    place = keep / "predictions" / _file_name(name) / dataset.name / _x(scale)
-                    _save_prediction(place, case.name, predicted[name], dataset.unit)
-                advance(f"{name} on {dataset.name} {_x(scale)}")
+                    folder = keep / _file_name(name) / dataset.name / scale_name(scale)
+                    save_prediction(folder, case.name, predicted[name], dataset.unit)
+                advance(f"{name} on {dataset.name} {scale_name(scale)}")
             if draw is not None:
                 draw(index, case, predicted)
         except InputError as problem:
@@ -250,52 +191,10 @@ def _compete(
             input="+".join(sorted(inputs)),
             images=len(images),
             figures=_means(images),
-            per_image=[_known(image) for image in images],
+            per_image=[known(image) for image in images],
         )
         for name, images in per_image.items()
     ]
-
-
-def make_case(pair: Pair, protocol: Protocol, scale: float | None, unit: str) -> Case:
-    """Cut the pair and make its low-resolution input, the same one every time."""
-    uncut = (pair.target.shape[0], pair.target.shape[1])
-    H, W = size = protocol.cut(uncut, scale)
-    rgb, target, valid = pair.rgb[:H, :W], pair.target[:H, :W], pair.valid[:H, :W]
-    has_sensor = pair.low is not None and pair.low_valid is not None
-    if protocol.source == "sensor" and not has_sensor:
-        raise InputError(
-            f"{protocol.name} needs the map of a real sensor, and this pair has none; choose"
-            " another protocol, such as synthetic"
-        )
-    use_sensor = has_sensor and protocol.source != "target"
-    low, low_valid = (pair.low, pair.low_valid) if use_sensor else (target, valid)
-    assert low is not None
-    assert low_valid is not None
-    if scale is not None:
-        seed = zlib.crc32(f"{protocol.seed}/{pair.name}".encode())
-        made, made_valid = DEGRADATIONS[protocol.low](
-            _map(low),
-            _map(low_valid),
-            torch.from_numpy(np.ascontiguousarray(rgb)).permute(2, 0, 1)[None],
-            low_size(size, scale),
-            torch.Generator().manual_seed(seed),
-            unit=unit,
-        )
-        low, low_valid = made[0, 0].numpy(), made_valid[0, 0].numpy()
-    origin = "sensor" if use_sensor else "target"
-    return Case(pair.name, rgb, low, low_valid, target, valid, uncut, origin)
-
-
-def score(prediction: Floats, case: Case, protocol: Protocol, unit: str) -> dict[str, float]:
-    """Figures of one image, in the unit they are reported in."""
-    inside = protocol.scored((case.target.shape[0], case.target.shape[1]))
-    scored = case.valid[inside]
-    missing = ~np.isfinite(prediction[inside])
-    values = np.where(missing, 0, prediction[inside]).astype(np.float64)
-    factor = UNITS[unit][1]
-    figures = measure(factor * values, factor * case.target[inside].astype(np.float64), scored)
-    figures["missing"] = 100 * float(missing[scored].mean()) if scored.any() else math.nan
-    return figures
 
 
 def _means(images: Sequence[Mapping[str, Any]]) -> dict[str, float]:
@@ -314,8 +213,9 @@ def _means(images: Sequence[Mapping[str, Any]]) -> dict[str, float]:
 def run_network(network: nn.Module, protocol: Protocol, case: Case) -> Floats:
     """What a user would get for this input."""
     if protocol.normalisation == "target":
-        low_range = range_of(_map(case.low), _map(case.low_valid))
-        network = ToldTheRange(network, low_range, range_of(_map(case.target), _map(case.valid)))
+        own = range_of(as_batch(case.low), as_batch(case.low_valid))
+        told = range_of(as_batch(case.target), as_batch(case.valid))
+        network = ToldTheRange(network, own, told)
     # As relative values with an explicit mask the numbers pass through untouched: levels may be 0,
     # and noise may make them negative.
     result = super_resolve(
@@ -344,7 +244,7 @@ def prediction_folder(
     root: Path, dataset: str, scale: float | None, many_datasets: bool, many_scales: bool
 ) -> Path:
     """The most specific folder there is; one folder cannot serve two datasets or scales."""
-    x = _x(scale)
+    x = scale_name(scale)
     for parts in ((dataset, x), (dataset,), (x,), ()):
         place = root.joinpath(*parts)
         if place.is_dir():
@@ -386,124 +286,10 @@ def read_prediction(folder: Path, unit: str, scale: float | None, case: Case) ->
     return np.where(stored.valid, stored.depth, np.float32(np.nan))[:H, :W]
 
 
-def _save_prediction(folder: Path, name: str, prediction: Floats, unit: str) -> None:
+def save_prediction(folder: Path, name: str, prediction: Floats, unit: str) -> None:
     path = folder / f"{name}.npz"
     path.parent.mkdir(parents=True, exist_ok=True)  # a pair's name may hold folders of its own
     io.write_depth(path, prediction, unit="relative" if unit == "level" else "m")
-
-
-# ---------------------------------------------------------------------------------- pictures
-
-
-class Sheets:
-    """Error-map sheets of some images of a dataset, spread evenly over it, on one error scale."""
-
-    def __init__(
-        self, out: Path, dataset: Dataset, protocol: Protocol, scale: float | None, count: int
-    ):
-        self.folder = out / "pictures" / dataset.name / _x(scale)
-        self.dataset, self.protocol, self.scale = dataset, protocol, scale
-        self.unit, self.factor = UNITS[dataset.unit]
-        spread = np.linspace(0, len(dataset) - 1, min(count, len(dataset)))
-        self.indices = {round(index) for index in spread.tolist()}
-        self.limit = error_limit([self._bicubic_error(index) for index in sorted(self.indices)])
-
-    def _bicubic_error(self, index: int) -> NDArray[np.floating]:
-        case = make_case(self.dataset[index], self.protocol, self.scale, self.dataset.unit)
-        filled = fill_holes(_map(case.low), _map(case.low_valid))
-        upsampled = bicubic(filled, (case.target.shape[0], case.target.shape[1]))[0, 0].numpy()
-        return self.factor * (upsampled - case.target)[case.valid]
-
-    def __call__(self, index: int, case: Case, predicted: Mapping[str, Floats]) -> None:
-        """Draw and write the sheet of this image if it is one of the chosen."""
-        if index not in self.indices:
-            return
-        captioned = []
-        for name, prediction in predicted.items():
-            figures = score(prediction, case, self.protocol, self.dataset.unit)
-            caption = f"{Path(name).stem}: RMSE {figures['rmse']:.2f} {self.unit}"
-            captioned.append((caption, self.factor * prediction))
-        sheet = error_sheet(
-            f"{self.dataset.name} / {case.name}, {_x(self.scale)}, {self.protocol.label}",
-            case.rgb,
-            self.factor * case.low,
-            case.low_valid,
-            self.factor * case.target,
-            case.valid,
-            captioned,
-            self.limit,
-            self.unit,
-        )
-        path = self.folder / f"{case.name}.png"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        io.write_image(path, sheet)
-
-
-# ----------------------------------------------------------------------------------- results
-
-
-def write_results(
-    folder: Path,
-    protocol: Protocol,
-    models: Mapping[str, Mapping[str, Any]],
-    rows: Sequence[Row],
-    *,
-    complete: bool,
-) -> None:
-    """results.json: everything, with the protocol; results.csv: one line per image."""
-    results = {
-        "ducos": __version__,
-        "versions": {
-            "python": platform.python_version(),
-            "torch": torch.__version__,
-            "numpy": np.__version__,
-        },
-        "complete": complete,
-        "protocol": protocol.card(),
-        "models": models,
-        "rows": [{**row.as_dict(), "per_image": row.per_image} for row in rows],
-    }
-    with io.atomic_write(folder / "results.json") as temporary:
-        temporary.write_text(json.dumps(results, indent=1, ensure_ascii=False))
-    shared = ("model", "dataset", "protocol", "protocol_id", "scale", "unit", "input")
-    with (
-        io.atomic_write(folder / "results.csv") as temporary,
-        temporary.open("w", newline="") as file,
-    ):
-        writer = csv.DictWriter(file, [*shared, *rows[0].per_image[0]])
-        writer.writeheader()
-        for row in rows:
-            facts = {name: getattr(row, name) for name in shared}
-            writer.writerows({**facts, **image} for image in row.per_image)
-
-
-def table(rows: Sequence[Row]) -> Any:
-    """The rows as a rich table, under the name and id of their protocol; shares in percent."""
-    from rich.table import Table
-
-    columns = {
-        "rmse": ("RMSE", 3),
-        "mae": ("MAE", 3),
-        "delta105": ("δ1.05", 2),
-        "rmse_edge": ("edges", 3),
-        "flying": ("flying", 2),
-        "seconds": ("s", 2),
-    }
-    if any(row.figures["missing"] > 0 for row in rows):
-        columns["missing"] = ("missing", 2)
-    labels = dict.fromkeys(f"{row.protocol}@{row.protocol_id}" for row in rows)
-    result = Table(box=None, pad_edge=False, title=", ".join(labels), title_justify="left")
-    for title in ("model", "dataset"):
-        result.add_column(title, overflow="fold")
-    for title in ("scale", "n", *(title for title, _ in columns.values())):
-        result.add_column(title, justify="right", no_wrap=True)
-    result.add_column("unit", no_wrap=True)
-    for row in rows:
-        figures = [f"{row.figures[name]:.{digits}f}" for name, (_, digits) in columns.items()]
-        result.add_row(
-            row.model, row.dataset, f"×{row.scale:g}", str(row.images), *figures, row.unit
-        )
-    return result
 
 
 # ------------------------------------------------------------------------------ shared parts
@@ -563,26 +349,9 @@ def _made(folder: Path) -> Path:
     return folder
 
 
-def _map(values: NDArray[Any]) -> Tensor:
-    """(H, W) -> (1, 1, H, W)."""
-    return torch.from_numpy(np.ascontiguousarray(values))[None, None]
-
-
-def _x(scale: float | None) -> str:
-    return "as-given" if scale is None else f"x{scale:g}"
-
-
 def _file_name(model: str) -> str:
     """A weight file's path as the name of one folder."""
     return re.sub(r"[^\w.-]+", "-", model.removesuffix(".safetensors")).strip("-.")
-
-
-def _known(figures: Mapping[str, Any]) -> dict[str, Any]:
-    """JSON has no NaN."""
-    return {
-        name: None if isinstance(value, float) and math.isnan(value) else value
-        for name, value in figures.items()
-    }
 
 
 @contextmanager

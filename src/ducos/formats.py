@@ -39,6 +39,8 @@ from ducos.errors import InputError
 AnyArray = NDArray[Any]
 Mask = NDArray[np.bool_]
 PathLike = str | os.PathLike[str]
+Facts = Mapping[str, str]
+Layers = Mapping[str, AnyArray]
 
 MAX_PIXELS = 400_000_000
 """A file that declares more pixels than this is refused; the largest phone sensors have half."""
@@ -46,7 +48,6 @@ MAX_PIXELS = 400_000_000
 CHILD_SECONDS = 120.0
 """A TIFF, EXR or HDF5 file that takes longer to decode is refused."""
 
-_DEFLATE_RATIO = 1032  # zlib never unpacks a byte into more
 _PIXELS_PER_BYTE = 10_000  # more than a black 1-bit PNG or the flattest JPEG reaches
 _LONGEST_FACT = 100_000  # bytes of text a file may hold about itself
 
@@ -337,7 +338,9 @@ def _read_tiff(source: Path, key: str | None) -> Stored:
 
     with tifffile.TiffFile(source) as file:
         page = cast(tifffile.TiffPage, file.pages[0])
-        _check_size(source, (page.imagelength, page.imagewidth))
+        size = (page.imagelength, page.imagewidth, page.samplesperpixel)
+        _check_size(source, size)
+        _limit_memory(math.prod(size))
         facts = _facts_of_text(page.description)
         end = source.stat().st_size
         if any(a + n > end for a, n in zip(page.dataoffsets, page.databytecounts)):
@@ -345,9 +348,9 @@ def _read_tiff(source: Path, key: str | None) -> Stored:
         plain = page.compression in (1, 8, 32946) and page.predictor in (1, 2)
         values_as_stored = page.photometric in (1, 2) and page.dtype is not None
         if plain and values_as_stored and page.bitspersample in (8, 16, 32, 64):
-            _check_size(source, page.shape)
             turn = page.tags.get("Orientation")
-            return Stored(upright(page.asarray(), int(turn.value) if turn else 1), facts)
+            values = page.asarray(maxworkers=1)
+            return Stored(upright(values, int(turn.value) if turn else 1), facts)
     with _open_picture(source, ("TIFF",)) as picture:
         if picture.mode in ("P", "CMYK", "YCbCr", "LAB", "RGBX"):
             return Stored(np.asarray(picture.convert("RGB")), facts)
@@ -380,6 +383,8 @@ def _facts_of_text(text: str) -> dict[str, str]:
 def _read_exr(source: Path, key: str | None) -> Stored:
     import OpenEXR
 
+    if hasattr(OpenEXR, "set_global_thread_count"):  # since 3.4; before, there were no threads
+        OpenEXR.set_global_thread_count(0)
     with OpenEXR.File(str(source), header_only=True) as file:
         samples = 0
         for part in file.parts:
@@ -393,7 +398,11 @@ def _read_exr(source: Path, key: str | None) -> Stored:
                     "its display window); save it without cropping"
                 )
         if samples > MAX_PIXELS:
-            raise InputError(f"{source} declares {samples} values in all its channels, too many")
+            raise InputError(
+                f"{source} declares {samples} values in all its channels, the limit is "
+                f"{MAX_PIXELS}; save the depth channel alone"
+            )
+        _limit_memory(samples)
         stated = {k: str(v) for k, v in file.header().items() if k.startswith("depth_")}
         declared_parts = len(file.parts)
     channels: dict[str, AnyArray] = {}
@@ -451,6 +460,7 @@ def _read_hdf5(source: Path, key: str | None) -> Stored:
                 raise InputError(f"{source} keeps {name!r} in another file; give that file")
             _check_size(source, dataset.shape)
             _check_size(source, dataset.chunks or (1,))
+            _limit_memory(dataset.size + math.prod(dataset.chunks or (0,)))
             return np.asarray(dataset[()])
 
         chosen = _chosen_array(source, list(shapes), shapes, key)
@@ -471,7 +481,8 @@ _CHILD_PROGRAM = (
 def _decode_in_child(source: Path, name: str, key: str | None) -> Stored:
     """Decode in a process of its own, so that a crash, a hang or a flood stays there."""
     task = json.dumps([sys.path, name, os.path.abspath(source), str(source), key])
-    one_thread = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+    # Threads reserve memory by the gigabyte, which would count against the child's limit.
+    one_thread = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MALLOC_ARENA_MAX": "1"}
     with tempfile.TemporaryFile() as answer:
         try:
             finished = subprocess.run(
@@ -485,8 +496,8 @@ def _decode_in_child(source: Path, name: str, key: str | None) -> Stored:
             )
         except subprocess.TimeoutExpired:
             raise InputError(
-                f"{source} was not decoded within {CHILD_SECONDS:.0f} s; the file is damaged, "
-                f"or write it again in a simpler form"
+                f"{source} was not decoded within {CHILD_SECONDS:.0f} s; the file is damaged "
+                "or needs a simpler form, such as NPZ"
             ) from None
         except OSError as problem:
             raise InputError(
@@ -495,11 +506,11 @@ def _decode_in_child(source: Path, name: str, key: str | None) -> Stored:
             ) from problem
         if finished.returncode:
             raise InputError(
-                f"{source} could not be read as {name}: its library crashed or ran out of memory "
-                f"(exit code {finished.returncode}); the file is damaged"
+                f"{source} could not be read as {name}: the library crashed on it or ran out of "
+                f"memory (exit code {finished.returncode}); the file is damaged"
             )
         answer.seek(0)
-        with np.load(answer, allow_pickle=False) as arrays:
+        with _refusing(source, name), np.load(answer, allow_pickle=False) as arrays:
             facts = json.loads(str(arrays["facts"]))
             if "problem" in facts:
                 raise InputError(facts["problem"])
@@ -514,7 +525,7 @@ def answer_parent(name: str, path: str, shown: str, key: str | None) -> None:
     """
     answer = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what the libraries print must not end up in the answer
-    _limit_memory(os.path.getsize(path))
+    _limit_memory(0)
     try:
         with _refusing(Path(path), name):
             stored = _READERS[name](Path(path), key)
@@ -529,16 +540,18 @@ def answer_parent(name: str, path: str, shown: str, key: str | None) -> None:
     answer.close()
 
 
-def _limit_memory(file_size: int) -> None:
-    """Let the child use what a file of this size can honestly unpack to, and no more."""
+def _limit_memory(values: int) -> None:
+    """Bound this process, the child, to 1 GiB and what so many declared values honestly need.
+
+    A few kilobytes of a compressed file can unpack to gigabytes, whatever size it declares.
+    """
     try:
         import resource
     except ImportError:  # Windows has no such limit
         return
-    honest = min(24 * MAX_PIXELS, 3 * _DEFLATE_RATIO * file_size)
-    limit = (2 << 30) + honest
-    resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    with suppress(ValueError, OSError):  # a stricter limit is in force, or the system has none
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        resource.setrlimit(resource.RLIMIT_AS, ((1 << 30) + 32 * values, resource.RLIM_INFINITY))
 
 
 # Colour pictures
@@ -574,6 +587,9 @@ def _read_deep_png(source: Path, key: str | None) -> Stored:
     """Colour at 16 bits. Decoded in the child, since libpng prints what it dislikes."""
     import cv2
 
+    with source.open("rb") as stream:
+        sides = np.frombuffer(stream.read(24)[16:], ">u4")
+    _limit_memory(4 * math.prod(map(int, sides)))
     bgr = cv2.imdecode(np.fromfile(source, np.uint8), cv2.IMREAD_UNCHANGED)
     if bgr is None:
         raise ValueError("its 16-bit colours could not be decoded")
@@ -637,9 +653,7 @@ def atomic_write(path: PathLike) -> Iterator[Path]:
             temporary.unlink(missing_ok=True)
 
 
-def write_stored(
-    path: PathLike, array: AnyArray, facts: Mapping[str, str], layers: Mapping[str, AnyArray]
-) -> None:
+def write_stored(path: PathLike, array: AnyArray, facts: Facts, layers: Layers) -> None:
     """Write an array (h, w) in the format of the path's suffix, atomically.
 
     Args:
@@ -650,16 +664,11 @@ def write_stored(
         _WRITERS[WRITTEN_AS[temporary.suffix.lower()]](temporary, array, facts, layers)
 
 
-Facts = Mapping[str, str]
-Layers = Mapping[str, AnyArray]
-
-
 def write_pixels(path: Path, pixels: AnyArray, name: str, **options: Any) -> None:
-    """Write a picture in Pillow's format `name`; in memory first, for Pillow does not notice when
-    the disk fills up under a JPEG."""
+    """Write a picture in Pillow's format `name`."""
     from PIL import Image
 
-    memory = BytesIO()
+    memory = BytesIO()  # Pillow does not notice when the disk fills up under a JPEG
     Image.fromarray(pixels).save(memory, format=name, **options)
     path.write_bytes(memory.getbuffer())
 

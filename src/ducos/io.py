@@ -3,7 +3,8 @@
 Depth inside the project is float32 metres with a bool mask, True where valid. On the way in:
 
 - invalid are 0, negative values, NaN, +-inf, 65535, the largest number of an integer type of 16 or
-  more bits, what the caller's mask or range excludes, and what the file's own mask excludes;
+  more bits, all beyond `FARTHEST`, and what the caller's mask or range or the file's own mask
+  excludes;
 - the unit is what the caller says, else what the file says, else a guess; `DepthMap.note` tells
   which, in a sentence meant to be printed;
 - `relative` maps (disparity, 8-bit levels, normalised depth) keep their numbers, and there 0 is a
@@ -42,6 +43,7 @@ from ducos.formats import (
 )
 
 __all__ = [
+    "FARTHEST",
     "PALETTES",
     "UNITS",
     "DepthMap",
@@ -62,6 +64,9 @@ Floats = NDArray[np.float32]
 
 UNITS = {"m": 1.0, "cm": 0.01, "mm": 0.001}
 """Metres per stored value; the other units are `relative` (no metres) and `custom` (a scale)."""
+
+FARTHEST = 60_000.0
+"""Metres; what is farther is the sky of a renderer (65504, 1e10, the largest float) or a code."""
 
 _NAMES = {"m": "metres", "cm": "centimetres", "mm": "millimetres", "relative": "relative levels"}
 
@@ -220,8 +225,8 @@ def _interpret(
     if meaning.zero_is_hole:
         valid &= plane != 0
     if meaning.unit != "relative":
-        if plane.dtype.kind == "f":
-            valid &= plane != 65535  # the 16-bit code, cast
+        valid &= plane != 65535  # the 16-bit code, also when cast to floating point
+        valid &= plane <= FARTHEST / meaning.scale
         valid &= _not_negative(plane, valid, name)
 
     depth = np.empty(plane.shape, np.float32)
@@ -306,7 +311,7 @@ def _why_nothing_is_valid(plane: AnyArray, name: str, note: str) -> str:
         "are 0": plane == 0,
         "are codes such as 65535": code,
         "are negative": number & (plane < 0),
-        f"lie outside the mask or the range ({note})": number & (plane > 0) & ~code,
+        f"lie outside mask or range ({note})": number & (plane > 0) & ~code,
     }
     reasons = [f"{int(hit.sum())} {words}" for words, hit in counts.items() if hit.any()]
     return f"{name} has no valid pixel: of its {plane.size} values {', '.join(reasons)}"
@@ -372,7 +377,7 @@ def _guessed_meaning(plane: AnyArray, valid: Mask) -> _Meaning:
     whole = plane.dtype.kind != "f"
     bits = 8 * plane.dtype.itemsize
     kind = f"{bits}-bit integers" if whole else "floating point"
-    positive = plane[valid & (plane > 0) & (plane != 65535)]
+    positive = plane[valid & (plane > 0) & (whole or plane < FARTHEST)]
     normalised = not whole and positive.size > 0 and positive.max() == 1
     if normalised or (whole and bits == 8):
         why = f"{kind}, largest value exactly 1" if normalised else kind
@@ -381,7 +386,7 @@ def _guessed_meaning(plane: AnyArray, valid: Mask) -> _Meaning:
     unit = "mm" if whole or median > 100 else "m"
     words = f"{_NAMES[unit]} ({kind}, median {median:.4g})"
     metres = median * UNITS[unit]
-    if not 0.1 <= metres <= (20 if unit == "mm" else 100):
+    if not 0.1 <= metres <= (8 if whole else 100):  # depth cameras end at about 10 m
         words += f"; a median of {metres:.3g} m is unusual, so pass unit or scale if this is wrong"
     return _Meaning(unit, UNITS[unit], "guessed", words)
 
@@ -403,9 +408,9 @@ def _about(text: str) -> dict[str, Any]:
 # Masks
 
 
-def read_mask(path: PathLike) -> Mask:
+def read_mask(path: PathLike, key: str | None = None) -> Mask:
     """Mask (h, w) of any supported file: True where the value, or any colour of it, is not 0."""
-    array = read_stored(path).array
+    array = read_stored(path, key).array
     if array.ndim == 3 and array.shape[2] in (2, 4):
         array = array[:, :, :-1]  # alpha
     if array.ndim == 3 and array.shape[2] == 3:
@@ -508,8 +513,8 @@ def write_depth(
     maps, where 0 is a value, 65535 (PNG) or NaN.
 
     Args:
-        depth: metres, or levels with unit="relative". What is not finite, and in metres not
-            positive, becomes a hole.
+        depth: metres, or levels with unit="relative". What is not finite, or in metres not in
+            (0, FARTHEST], becomes a hole.
         valid: (h, w), non-zero where depth is to be kept.
         unit: of the stored numbers: m, cm, mm or relative; by default mm in PNG, m elsewhere.
         scale: metres per stored number instead of a unit; "finest" (PNG) takes the finest step
@@ -526,7 +531,7 @@ def write_depth(
     kind = WRITTEN_AS[suffix]
     relative = unit == "relative"
     plane = _as_float32(_single_plane(depth, "the depth to write"))
-    kept = np.isfinite(plane) if relative else np.isfinite(plane) & (plane > 0)
+    kept = np.isfinite(plane) if relative else (plane > 0) & (plane <= FARTHEST)
     if valid is not None:
         kept &= _as_mask(valid, "the mask", plane.shape)
     if not kept.any():

@@ -6,22 +6,60 @@ so that sheets of different models can be laid side by side.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from ducos.io import colourise
+from ducos.cases import Case, Floats, Mask, as_batch, make_case, scale_name, score
+from ducos.data import Dataset
+from ducos.io import colourise, write_image
 from ducos.preview import Picture, captioned, side_by_side
-
-Floats = NDArray[np.float32]
-Mask = NDArray[np.bool_]
+from ducos.protocols import UNITS, Protocol
+from ducos.resize import bicubic, fill_holes
 
 PANEL_WIDTH = (240, 640)  # pixels; captions need the first, screens end at five times the second
 BAR_HEIGHT = 10
 ERROR_PALETTE = "inferno"
 ROUND = (1, 1.5, 2, 3, 4, 5, 6, 8, 10)
+
+
+class Sheets:
+    """Error-map sheets of some images of a dataset, spread evenly over it, on one error scale."""
+
+    def __init__(
+        self, out: Path, dataset: Dataset, protocol: Protocol, scale: float | None, count: int
+    ):
+        self.folder = out / "pictures" / dataset.name / scale_name(scale)
+        self.dataset, self.protocol, self.scale = dataset, protocol, scale
+        spread = np.linspace(0, len(dataset) - 1, min(count, len(dataset)))
+        self.indices = {round(index) for index in spread.tolist()}
+        self.limit = error_limit([self._bicubic_error(index) for index in sorted(self.indices)])
+
+    def _bicubic_error(self, index: int) -> NDArray[np.floating]:
+        case = make_case(self.dataset[index], self.protocol, self.scale, self.dataset.unit)
+        filled = fill_holes(as_batch(case.low), as_batch(case.low_valid))
+        upsampled = bicubic(filled, (case.target.shape[0], case.target.shape[1]))[0, 0].numpy()
+        return UNITS[self.dataset.unit][1] * (upsampled - case.target)[case.valid]
+
+    def __call__(self, index: int, case: Case, predicted: Mapping[str, Floats]) -> None:
+        """Draw and write the sheet of this image if it is one of the chosen."""
+        if index not in self.indices:
+            return
+        lines = []
+        for name, prediction in predicted.items():
+            rmse = score(prediction, case, self.protocol, self.dataset.unit)["rmse"]
+            unit = UNITS[self.dataset.unit][0]
+            lines.append((f"{Path(name).stem}: RMSE {rmse:.2f} {unit}", prediction))
+        title = (
+            f"{self.dataset.name} / {case.name}, {scale_name(self.scale)}, {self.protocol.label}"
+        )
+        sheet = error_sheet(title, case, lines, self.limit, self.dataset.unit)
+        path = self.folder / f"{case.name}.png"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_image(path, sheet)
 
 
 def error_limit(errors: Sequence[NDArray[np.floating]]) -> float:
@@ -36,11 +74,7 @@ def error_limit(errors: Sequence[NDArray[np.floating]]) -> float:
 
 def error_sheet(
     title: str,
-    rgb: Floats,
-    low: Floats,
-    low_valid: Mask,
-    target: Floats,
-    valid: Mask,
+    case: Case,
     predictions: Sequence[tuple[str, Floats]],
     limit: float,
     unit: str,
@@ -48,31 +82,35 @@ def error_sheet(
     """One sheet: a line of five panels for each prediction.
 
     Args:
-        title: stands under the panels, such as dataset, image, scale and protocol.
-        rgb: (H, W, 3) in [0, 1]; low, low_valid: (h, w); target, valid: (H, W).
-        predictions: captions and maps (H, W). All maps are in `unit`.
-        limit: error of the warmest colour.
+        title: stands under the panels: dataset, image, scale and protocol.
+        predictions: captions and maps (H, W), in the dataset's unit like those of the case.
+        limit: error of the warmest colour, in the unit of the figures. unit: the dataset's.
     """
-    H, W = target.shape
-    known = target[valid] if valid.any() else target
+    H, W = case.target.shape
+    shown_unit, factor = UNITS[unit]
+    known = case.target[case.valid] if case.valid.any() else case.target
     lowest, highest = (float(x) for x in np.percentile(known, (1, 99)))
 
     def depth(values: Floats, mask: Mask | None) -> Picture:
         return colourise(values, mask, lowest=lowest, highest=highest)
 
-    pixels = Image.fromarray(depth(low, low_valid)).resize((W, H), Image.Resampling.NEAREST)
-    colour = (rgb * 255).round().astype(np.uint8)
-    before = [("RGB", colour), (f"input {low.shape[1]} x {low.shape[0]}", np.asarray(pixels))]
-    truth = ("target", depth(target, valid))
+    h, w = case.low.shape
+    pixels = Image.fromarray(depth(case.low, case.low_valid)).resize(
+        (W, H), Image.Resampling.NEAREST
+    )
+    before = [
+        ("RGB", (case.rgb * 255).round().astype(np.uint8)),
+        (f"input {w} x {h}", np.asarray(pixels)),
+    ]
+    truth = ("target", depth(case.target, case.valid))
     lines = []
     for caption, prediction in predictions:
-        error = colourise(
-            np.abs(prediction - target), valid, lowest=0, highest=limit, palette=ERROR_PALETTE
-        )
+        error = factor * np.abs(prediction - case.target)
+        hot = colourise(error, case.valid, lowest=0, highest=limit, palette=ERROR_PALETTE)
         panels = [*before, (caption, depth(prediction, None)), truth]
-        panels.append((f"error, 0 to {limit:g} {unit}", error))
+        panels.append((f"error, 0 to {limit:g} {shown_unit}", hot))
         lines.append(side_by_side([(text, _fitted(picture)) for text, picture in panels]))
-    return np.vstack([*lines, _footer(title, limit, unit, lines[0].shape[1])])
+    return np.vstack([*lines, _footer(title, limit, shown_unit, lines[0].shape[1])])
 
 
 def _fitted(picture: Picture) -> Picture:

@@ -4,11 +4,12 @@ Each redraws the low-resolution map along the edges of the colour image; every l
 in low-resolution pixels, so that one default serves every ratio. Defaults were chosen on rendered
 scenes, never on a benchmark. Depth is never rounded to 8 or 16 bits.
 
-OpenCV supplies the domain transform and the fast global smoother. The rest is written here: OpenCV's
-joint bilateral and guided filters know no low-resolution grid and no holes, its weighted median
+OpenCV supplies the domain transform and the fast global smoother. The rest is written here: its
+joint bilateral and guided filters know neither a low-resolution grid nor holes, its weighted median
 sorts floats into 256 levels, and its bilateral solver is left out of the published wheels.
 """
 
+import math
 from collections.abc import Callable
 
 import numpy as np
@@ -28,7 +29,7 @@ Array = NDArray[np.float32]
 FILLED = 1e-4
 # Logarithm of the weight of a tap outside the image: any real tap outweighs it entirely.
 OUTSIDE = -1e9
-# Largest γ of `Align`: the farthest point is then a thousand times as far as the nearest.
+# Largest γ of `Align`: the farthest point is then a thousand times as far as the nearest one.
 MOST_BEND = 1e3
 
 
@@ -122,7 +123,7 @@ class WeightedMedian(nn.Module):
 
     BAND = 64  # output rows worked on at a time, to bound memory
 
-    def __init__(self, *, radius: int = 3, spacing: float = 0.5, sigma_colour: float = 0.1):
+    def __init__(self, *, radius: int = 3, spacing: float = 0.25, sigma_colour: float = 0.1):
         super().__init__()
         self.radius = radius
         self.spacing = spacing
@@ -203,27 +204,29 @@ class GuidedFilter(nn.Module):
         self.epsilon = epsilon
 
     def forward(self, rgb: Tensor, low: Tensor, valid: Tensor | None = None) -> Prediction:
-        weight = trust(low, valid)
+        # Variances are differences of large numbers: float64, on the small image only.
+        colour = bilinear(rgb, (low.shape[-2], low.shape[-1])).double()
+        depth, weight = low.double(), trust(low, valid).double()
         total = self.box(weight)
 
         def mean(x: Tensor) -> Tensor:
             return self.box(weight * x) / total
 
-        colour = bilinear(rgb, (low.shape[-2], low.shape[-1]))
-        mean_colour, mean_depth = mean(colour), mean(low)
+        mean_colour, mean_depth = mean(colour), mean(depth)
         products = (colour[:, :, None] * colour[:, None]).flatten(1, 2)  # (B, 9, h, w)
         spread = (
             mean(products).unflatten(1, (3, 3)) - mean_colour[:, :, None] * mean_colour[:, None]
         )
-        common = mean(colour * low) - mean_colour * mean_depth  # (B, 3, h, w)
-        ridge = self.epsilon * torch.eye(3, dtype=low.dtype, device=low.device)
+        common = mean(colour * depth) - mean_colour * mean_depth  # (B, 3, h, w)
+        ridge = self.epsilon * torch.eye(3).to(depth)
         slope = torch.linalg.solve(
             spread.permute(0, 3, 4, 1, 2) + ridge, common.permute(0, 2, 3, 1)
         ).permute(0, 3, 1, 2)
         shift = mean_depth - (slope * mean_colour).sum(1, keepdim=True)
         # every pixel lies in many windows: take the mean of their answers
         size = image_size(rgb)
-        slope, shift = bilinear(mean(slope), size), bilinear(mean(shift), size)
+        slope = bilinear(mean(slope).to(low), size)
+        shift = bilinear(mean(shift).to(low), size)
         return Prediction((slope * rgb).sum(1, keepdim=True) + shift)
 
     def box(self, x: Tensor) -> Tensor:
@@ -428,71 +431,74 @@ class Align(nn.Module):
     One scale and one shift per image, robust to outliers. An inverse prompt p (it grows towards the
     camera) is bent to depth first: metric depth is 1 / (a p + b), and our [0, 1] depth is metric
     depth scaled and shifted, so it equals scale · p / (1 + γ p) + shift for some γ ≥ 0, which is
-    fitted too.
+    searched for.
 
     Args:
         prompt: any prompt with a depth head.
-        iterations: of reweighted least squares.
     """
 
-    def __init__(self, prompt: PromptModel, *, iterations: int = 30):
+    def __init__(self, prompt: PromptModel):
         super().__init__()
         self.prompt = prompt
-        self.iterations = iterations
 
     def forward(self, rgb: Tensor, low: Tensor, valid: Tensor | None = None) -> Prediction:
         relative = self.prompt(rgb).depth
         if relative is None:
             raise InputError(
                 "got a prompt without depth, expected one with a depth head; "
-                "choose a prompt such as depth-anything-v2-small"
+                "choose a prompt such as depth-anything-v2-s"
             )
-        relative = range_of(relative).apply(relative)  # γ is bounded on [0, 1]
-        bend, scale, shift = fit(
-            bilinear(relative, (low.shape[-2], low.shape[-1])).double().flatten(1),
-            low.double().flatten(1),
-            trust(low, valid).double().flatten(1),
-            inverse=self.prompt.inverse,
-            iterations=self.iterations,
-        )
-        bend, scale, shift = (x.to(low).view(-1, 1, 1, 1) for x in (bend, scale, shift))
-        return Prediction(scale * relative / (1 + bend * relative) + shift)
+        relative = range_of(relative).apply(relative)
+        h, w = low.shape[-2:]
+        measurements = [bilinear(relative, (h, w)), low, trust(low, valid)]
+        # ten thousand measurements fix three numbers
+        every = max(1, round((h * w / 10_000) ** 0.5))
+        thinned = [x[..., ::every, ::every].double().flatten(1) for x in measurements]
+        found = fit_hyperbola(*thinned) if self.prompt.inverse else (None, *fit_line(*thinned))
+        bend, scale, shift = (x if x is None else x.to(low)[:, :, None, None] for x in found)
+        bent = relative if bend is None else relative / (1 + bend * relative)
+        return Prediction(scale * bent + shift)
 
 
-def fit(
-    relative: Tensor, depth: Tensor, weight: Tensor, *, inverse: bool, iterations: int
-) -> tuple[Tensor, Tensor, Tensor]:
-    """Bend γ, scale and shift, each (B,), with depth ≈ scale · r / (1 + γ r) + shift.
-
-    γ comes from the same relation multiplied out, depth = α r + β - γ r depth, which is linear.
+def fit_line(x: Tensor, y: Tensor, weight: Tensor, iterations: int = 20) -> tuple[Tensor, Tensor]:
+    """Slope and shift, each (B, 1), of y ≈ slope · x + shift; outliers hardly count.
 
     Args:
-        relative: (B, N) in [0, 1]; depth: (B, N); weight: (B, N) prior trust in each depth.
-        inverse: fit γ too; else it is zero.
+        x, y: (B, N); weight: (B, N), prior trust in each pair.
     """
-    one = torch.ones_like(relative)
-    bend = torch.zeros_like(relative[:, :1])
     robust = weight
     for _ in range(iterations):
-        if inverse:
-            # dividing by 1 + γ r makes the residual one of depth again
-            columns = torch.stack([relative, one, -relative * depth], -1)
-            unbent = robust / (1 + bend * relative).square()
-            bend = least_squares(columns, depth, unbent)[:, 2:].clamp(0, MOST_BEND)
-        columns = torch.stack([relative / (1 + bend * relative), one], -1)
-        line = least_squares(columns, depth, robust)  # (B, 2)
-        residual = ((columns @ line[:, :, None])[..., 0] - depth).abs()
-        typical = weighted_median(residual[:, :, None, None], weight[:, :, None, None])[..., 0, 0]
-        # Cauchy's weights: outliers many times the typical error hardly count
-        robust = weight / (1 + (residual / (2 * typical + 1e-6)).square())
-    return bend[:, 0], line[:, 0], line[:, 1]
+        share = robust / robust.sum(1, keepdim=True)
+        mean_x, mean_y = (share * x).sum(1, keepdim=True), (share * y).sum(1, keepdim=True)
+        variance = (share * (x - mean_x).square()).sum(1, keepdim=True)
+        slope = (share * (x - mean_x) * (y - mean_y)).sum(1, keepdim=True) / (variance + 1e-12)
+        shift = mean_y - slope * mean_x
+        error = (slope * x + shift - y).abs()
+        typical = weighted_median(error[:, :, None, None], weight[:, :, None, None])[:, :, 0, 0]
+        # Cauchy's weights: an error many times the typical one hardly pulls
+        robust = weight / (1 + (error / (2 * typical + 1e-9)).square())
+    return slope, shift
 
 
-def least_squares(columns: Tensor, target: Tensor, weight: Tensor) -> Tensor:
-    """Coefficients (B, K) of columns (B, N, K) that explain target (B, N) best."""
-    weighted = columns * weight[..., None]
-    normal = weighted.transpose(1, 2) @ columns
-    ridge = 1e-9 * torch.eye(columns.shape[-1]).to(normal)  # a flat prompt has no unique answer
-    scale = weight.sum(1)[:, None, None]
-    right = weighted.transpose(1, 2) @ target[..., None]
-    return torch.linalg.solve(normal / scale + ridge, right / scale)[..., 0]
+def fit_hyperbola(p: Tensor, y: Tensor, weight: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """γ, scale and shift, each (B, 1), of y ≈ scale · p / (1 + γ p) + shift, for p in [0, 1].
+
+    For a given γ it is a line; γ is searched on a grid that narrows around the best mean error.
+    """
+    best, width = torch.full_like(p[:, :1], 0.5), 0.5  # on a logarithmic axis from 0 to 1
+    for _ in range(8):
+        candidates = [(best + width * step / 4).clamp(0, 1) for step in range(-4, 5)]
+        errors = []
+        for candidate in candidates:
+            bent = p / (1 + bend_at(candidate) * p)
+            scale, shift = fit_line(bent, y, weight)
+            errors.append((weight * (scale * bent + shift - y).abs()).sum(1, keepdim=True))
+        winner = torch.cat(errors, 1).argmin(1, keepdim=True)  # (B, 1)
+        best, width = torch.cat(candidates, 1).gather(1, winner), width / 3
+    bend = bend_at(best)
+    return bend, *fit_line(p / (1 + bend * p), y, weight)
+
+
+def bend_at(place: Tensor) -> Tensor:
+    """γ from 0 (place 0) to MOST_BEND (place 1), evenly in the logarithm of 1 + γ."""
+    return torch.expm1(place * math.log1p(MOST_BEND))

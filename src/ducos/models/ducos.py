@@ -218,7 +218,7 @@ class DuCos(nn.Module):
             fused, blended = fusion(lifted, depth)
             depth = depth + fused if self.stage_residual else fused
             maps.append(depth)
-            if self.alignments:
+            if self.alignments and torch.is_grad_enabled():  # only the constraint needs them
                 alignment.append((self.alignments[i](blended), self.alignments[i](lifted)))
         if self.gathered is not None:
             depth = self.gathered(torch.cat(maps, 1))

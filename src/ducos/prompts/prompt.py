@@ -1,6 +1,6 @@
 """What every prompt returns, and what it declares about itself."""
 
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import torch
 from torch import Tensor
@@ -50,3 +50,19 @@ def set_tuning(module: torch.nn.Module, tuning: str) -> None:
     for name, parameter in module.named_parameters():
         is_bias = name.rsplit(".", 1)[-1] == "bias"
         parameter.requires_grad_(tuning == "full" or (tuning == "bias" and is_bias))
+
+
+def is_frozen(prompt: torch.nn.Module) -> bool:
+    """Nothing in it is trained."""
+    return not any(parameter.requires_grad for parameter in prompt.parameters())
+
+
+def run_prompt(prompt: Any, rgb: Tensor) -> Prompt:
+    """Ask a prompt about rgb (B, 3, H, W); a frozen one runs without autograd.
+
+    A frozen network keeps nothing for a backward pass in any case, unless its input wants
+    gradients. Switched off explicitly, that also holds for an image that does, and autograd's
+    bookkeeping per operation falls away.
+    """
+    with torch.set_grad_enabled(torch.is_grad_enabled() and not is_frozen(prompt)):
+        return prompt(rgb)

@@ -5,6 +5,7 @@
 from forms alone.
 """
 
+import hashlib
 import json
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
@@ -112,6 +113,11 @@ class Catalogue:
         partial.write_text(text + "\n", encoding="utf-8")
         partial.replace(self.folder / INDEX)
 
+    def digest(self) -> str:
+        """Short fingerprint of the index: another catalogue would draw other scenes."""
+        entries = [asdict(self.assets[key]) for key in sorted(self.assets)]
+        return hashlib.sha256(json.dumps(entries).encode()).hexdigest()[:16]
+
     def path(self, asset: Asset) -> Path:
         assert self.folder is not None
         return self.folder / asset.file
@@ -142,7 +148,8 @@ class Catalogue:
             return Mesh(vertices, corners, sizes, stored["uv"], metric, slots, materials)
 
     def _material(self, spec: dict[str, object]) -> Material:
-        colour = linear(spec["colour"])  # type: ignore[arg-type]
+        # Real surfaces reflect some light: many libraries paint with pure black and white.
+        colour = linear(np.clip(spec["colour"], 0.15, 0.95))  # type: ignore[call-overload]
         roughness = float(spec["roughness"])  # type: ignore[arg-type]
         image = spec["image"]
         if image is None:

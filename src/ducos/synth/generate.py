@@ -62,24 +62,22 @@ class Manifest:
                 records.append(record)
         return records
 
-    def repair(self) -> None:
-        """Rewrite the manifest with what `records` accepts."""
+    def repair(self, views: int) -> set[int]:
+        """Drop torn lines and scenes without all their views; returns the seeds that are whole."""
         records = self.records()
+        count = Counter(record["scene"] for record in records)
+        whole = {seed for seed, pictures in count.items() if pictures == views}
         if self.path.exists():
             partial = self.path.with_suffix(".partial")
-            partial.write_text(_lines(records), encoding="utf-8")
+            partial.write_text(_lines(r for r in records if r["scene"] in whole), encoding="utf-8")
             partial.replace(self.path)
+        return whole
 
     def append(self, records: list[dict[str, Any]]) -> None:
         with self.path.open("a", encoding="utf-8") as stream:
             stream.write(_lines(records))
             stream.flush()
             os.fsync(stream.fileno())
-
-    def finished(self, views: int) -> set[int]:
-        """Seeds of which all views are listed."""
-        count = Counter(record["scene"] for record in self.records())
-        return {seed for seed, pictures in count.items() if pictures >= views}
 
 
 def _lines(records: Iterable[dict[str, Any]]) -> str:
@@ -114,8 +112,7 @@ def generate(
     out.mkdir(parents=True, exist_ok=True)
     _keep_settings(out, views, size, catalogue)
     manifest = Manifest(out)
-    manifest.repair()
-    finished = manifest.finished(views)
+    finished = manifest.repair(views)
     seeds = [s for s in range(seed, seed + scenes) if s not in finished]
     state = Progress(total=scenes, skipped=scenes - len(seeds))
     folder = None if assets is None else str(assets.resolve())
@@ -151,7 +148,7 @@ def _check(scenes: int, views: int, workers: int, seed: int, size: tuple[int, in
 
 def _keep_settings(out: Path, views: int, size: tuple[int, int], catalogue: Catalogue) -> None:
     """Refuse to mix pictures of different settings in one set."""
-    settings = {"views": views, "size": list(size), "assets": sorted(catalogue.assets)}
+    settings = {"views": views, "size": list(size), "assets": catalogue.digest()}
     path = out / SETTINGS
     if path.exists():
         stored = json.loads(path.read_text(encoding="utf-8"))
@@ -171,8 +168,9 @@ def _render_scene(
     out: Path, seed: int, views: int, size: tuple[int, int], assets: str | None
 ) -> tuple[list[dict[str, Any]], str | None]:
     """Run one worker; returns its records, or the end of its output if it failed."""
-    folder = out / f".scene-{seed:06d}"
-    shutil.rmtree(folder, ignore_errors=True)
+    for stale in out.glob(f".scene-{seed:06d}-*"):  # left by a run that was killed
+        shutil.rmtree(stale, ignore_errors=True)
+    folder = out / f".scene-{seed:06d}-{os.getpid()}"
     folder.mkdir()
     try:
         worker = subprocess.run(

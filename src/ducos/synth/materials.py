@@ -74,7 +74,8 @@ WOODS = tuple(
 
 def any_colour(rng: Random) -> Colour:
     """Mostly muted, sometimes loud, never black."""
-    hue, saturation, value = rng.random(), rng.beta(1.2, 2.0), rng.uniform(0.25, 0.95)
+    saturation = rng.beta(1.2, 2.0) if rng.random() < 0.45 else rng.beta(1.0, 5.0)
+    hue, value = rng.random(), rng.uniform(0.25, 0.95)
     return linear(colorsys.hsv_to_rgb(hue, saturation, value))
 
 

@@ -413,37 +413,42 @@ def tilted(mesh: Mesh, angle: float, axis: str = "x") -> Mesh:
     return laid.moved(-float(middle[0]), -float(middle[1]), -float(low[2]))
 
 
-# What clutter is made of, with weights: how often each is drawn.
-SMALL_OBJECTS: tuple[tuple[float, Maker], ...] = (
-    (2.0, vase),
-    (2.0, bowl),
-    (1.5, plate),
-    (2.5, mug),
-    (2.5, bottle),
-    (2.0, can),
-    (4.0, carton),
-    (1.0, crate),
-    (2.5, book),
-    (2.5, book_pile),
-    (1.5, papers),
-    (2.0, jar_of_sticks),
-    (2.0, plant),
-    (1.2, spiky_plant),
-    (1.0, wire_rack),
-    (1.0, basket),
-    (1.5, tower),
-    (1.5, ball),
-    (2.0, figure),
-    (1.5, roll),
-    (1.2, table_lamp),
-    (0.7, laptop),
-    (0.7, keyboard),
-    (1.3, frame),
-    (0.7, pillow),
+# What clutter is made of: how often each is drawn, and whether it may also lie on its side.
+SMALL_OBJECTS: tuple[tuple[float, Maker, bool], ...] = (
+    (2.0, vase, True),
+    (2.0, bowl, False),
+    (1.5, plate, False),
+    (2.5, mug, True),
+    (2.5, bottle, True),
+    (2.0, can, True),
+    (4.0, carton, True),
+    (1.0, crate, True),
+    (2.5, book, True),
+    (2.5, book_pile, False),
+    (1.5, papers, False),
+    (2.0, jar_of_sticks, False),
+    (1.6, plant, False),
+    (0.8, spiky_plant, False),
+    (1.0, wire_rack, True),
+    (1.0, basket, False),
+    (1.5, tower, False),
+    (1.5, ball, False),
+    (2.0, figure, True),
+    (1.5, roll, True),
+    (1.2, table_lamp, False),
+    (0.7, laptop, False),
+    (0.7, keyboard, False),
+    (1.3, frame, False),
+    (0.7, pillow, False),
 )
+LYING_SHARE = 0.2
 
 
 def small_object(rng: Random, palette: Palette) -> Mesh:
-    weights = np.array([weight for weight, _ in SMALL_OBJECTS])
+    weights = np.array([weight for weight, _, _ in SMALL_OBJECTS])
     index = int(rng.choice(len(weights), p=weights / weights.sum()))
-    return SMALL_OBJECTS[index][1](rng, palette)
+    _, make, may_lie = SMALL_OBJECTS[index]
+    mesh = make(rng, palette)
+    if may_lie and rng.random() < LYING_SHARE:
+        return tilted(mesh, float(rng.choice([-1, 1])) * np.pi / 2)
+    return mesh

@@ -21,6 +21,7 @@ Spot = Callable[[], tuple[float, float]]
 CONTACT = 0.015  # cells this close to touching bear weight, in metres
 FOOT = 0.02  # the part of an object this close to its lowest point can bear it
 STABLE = 0.45  # share of the feet's half-width the bearing part must reach to either side
+OUT_OF_REACH = 9.0  # height of cells on which nothing may land
 FLOOR_TOLERANCE = 0.03  # what still counts as standing on the floor: rugs, skirting
 
 
@@ -31,6 +32,14 @@ class Footprint:
     cells: NDArray[np.int64]
     lowest: Floats
     highest: Floats
+
+    def level_share(self) -> float:
+        """Share of the cells whose surface is level with the object's top."""
+        return float((self.highest > self.highest.max() - CONTACT).mean())
+
+    def forbidden(self) -> "Footprint":
+        """The same footprint, too high for anything to rest on."""
+        return Footprint(self.cells, self.lowest, np.full_like(self.highest, OUT_OF_REACH))
 
 
 @dataclass(frozen=True)
@@ -120,6 +129,7 @@ def drop(
     min_support: float = 0.33,
     max_height: float = 2.2,
     on_floor: bool = False,
+    level_top: float = 0.0,
     samples: int = 2500,
 ) -> Pose | None:
     """Find a resting place and mark it on the map; None if no try succeeds.
@@ -130,6 +140,8 @@ def drop(
         min_support: share of the feet that must bear.
         max_height: highest resting place, metres.
         on_floor: only directly on the floor.
+        level_top: share of the footprint that must be level with its top, else nothing may come to
+            rest on it later: a carton carries a bowl, a plant or a bottle does not.
         samples: surface points that stand for the mesh.
     """
     points = mesh.surface_points(rng, samples)
@@ -144,6 +156,9 @@ def drop(
         base = landing.z + float(footprint.lowest.min())
         if base > (FLOOR_TOLERANCE if on_floor else max_height):
             continue
-        ground.add(footprint, x, y, landing.z)
+        if footprint.level_share() < level_top:
+            ground.add(footprint.forbidden(), x, y, landing.z)
+        else:
+            ground.add(footprint, x, y, landing.z)
         return pose_at(x, y, landing.z, turn)
     return None

@@ -295,7 +295,7 @@ def _surface_spec(folder: Path, key: str, surface: Surface) -> dict[str, Any]:
     """A material as stored. Glass becomes opaque: its depth is its surface anyway."""
     roughness = float(np.clip(np.sqrt(2.0 / (surface.shininess + 2.0)) * 1.6, 0.15, 0.95))
     spec: dict[str, Any] = {
-        "colour": list(np.clip(surface.colour, 0.02, 0.95)),
+        "colour": list(surface.colour),
         "roughness": roughness,
         "image": None,
         "cutout": False,

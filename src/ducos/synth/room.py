@@ -35,6 +35,7 @@ class Furnisher:
             angle=angle,
             min_support=0.0,
             on_floor=True,
+            level_top=0.3 if name in ("plant", "lamp") else 0.0,
             samples=9000,
         )
         if pose is not None:
@@ -157,9 +158,14 @@ class Furnisher:
 
     def rest(self, name: str, mesh: Mesh, spot: Spot, angle: float | None = None, limit: float = 1.75) -> bool:
         """Lower a small thing onto whatever is below it."""
-        support = 0.05 if name == "ball" else 0.33
         pose = drop(
-            self.rng, self.scene.ground, mesh, spot, angle=angle, min_support=support, max_height=limit
+            self.rng,
+            self.scene.ground,
+            mesh,
+            spot,
+            angle=angle,
+            max_height=limit,
+            level_top=0.3,
         )
         if pose is not None:
             self.scene.add(name, mesh, pose)
@@ -179,26 +185,18 @@ class Furnisher:
         """Strew small things; returns how many found a place."""
         placed = 0
         for _ in range(count):
-            thing = self.supply.small()
-            if self.rng.random() < 0.12:
-                thing = objects.tilted(thing, float(self.rng.choice([-1, 1])) * np.pi / 2)
-            placed += self.rest("clutter", thing, spot, limit=limit)
+            placed += self.rest("clutter", self.supply.small(), spot, limit=limit)
         return placed
 
     def cables(self, count: int, spot: Spot) -> None:
-        """Leads that follow the surfaces below them."""
+        """Leads lying on the surfaces below them; one that would have to climb is left out."""
         for _ in range(count):
-            ends = []
-            for lift in (0.03, 0.25):
-                x, y = spot()
-                z = self.scene.ground.height_at(x, y) + self.rng.uniform(0, lift)
-                ends.append(np.array([x, y, z], np.float32))
-            if np.linalg.norm(ends[0] - ends[1]) > 2.0:
-                continue
-            path = objects.smooth_path(self.rng, ends[0], ends[1], 0.1, 40)
+            ends = [np.array([*spot(), 0.0], np.float32) for _ in range(2)]
+            path = objects.smooth_path(self.rng, ends[0], ends[1], 0.08, 60)
             surface = [self.scene.ground.height_at(float(x), float(y)) for x, y, _ in path]
-            path[:, 2] = np.maximum(path[:, 2], np.array(surface) + 0.004)
-            self.scene.add("cable", objects.cable(self.rng, path))
+            if np.abs(np.diff(surface)).max() < 0.03:
+                path[:, 2] = np.array(surface) + 0.004
+                self.scene.add("cable", objects.cable(self.rng, path))
 
 
 def build_room(rng: Random, supply: Supply) -> Scene:
@@ -235,7 +233,7 @@ def build_room(rng: Random, supply: Supply) -> Scene:
     for _ in range(int(rng.integers(0, 4))):
         crew.anywhere("plant", supply.plant())
     crew.clutter(int(rng.integers(16, 38)), crew.surface_spot)
-    crew.cables(int(rng.integers(0, 4)), crew.surface_spot)
+    crew.cables(8, crew.surface_spot)
     light_room(scene, rng, supply, windows)
     scene.sources = supply.sources(scene)
     return scene

@@ -115,11 +115,11 @@ def _mottled(graph: Graph) -> Paint:
 def _grain(graph: Graph, vector: Any) -> Any:
     """Wood grain: wide bands warped by slow noise, over fine streaks."""
     bands = graph.node(
-        "TexWave", Vector=vector, Scale=0.5, Distortion=5.0, Detail=2.0, Detail_Scale=1.5
+        "TexWave", Vector=vector, Scale=0.35, Distortion=7.0, Detail=2.0, Detail_Scale=1.2
     )
     bands.bands_direction = "Y"
-    streaks = graph.noise(vector, 9.0, 2.0)
-    return graph.math("MULTIPLY_ADD", streaks, 0.55, graph.math("MULTIPLY", bands.outputs[1], 0.45))
+    streaks = graph.noise(vector, 12.0, 3.0)
+    return graph.math("MULTIPLY_ADD", streaks, 0.65, graph.math("MULTIPLY", bands.outputs[1], 0.35))
 
 
 def _wood(graph: Graph) -> Paint:

@@ -265,7 +265,12 @@ def lathe(profile: ArrayLike, material: Material, segments: int = 32) -> Mesh:
     angle = np.linspace(0, 2 * np.pi, segments, endpoint=False)
     x, y = radius[:, None] * np.cos(angle), radius[:, None] * np.sin(angle)
     z = np.repeat(height[:, None], segments, 1)
-    return grid(np.stack([x, y, z], -1), material, wrap=True)
+    turned = grid(np.stack([x, y, z], -1), material, wrap=True)
+    # Flat parts (a table top, a lid) are cut from a board: their pattern is straight, not round.
+    flat = np.abs(np.diff(height)) < 0.5 * np.abs(np.diff(radius))
+    corners = np.repeat(flat, segments * 4)
+    metric = np.where(corners[:, None], turned.vertices[turned.corners][:, :2], turned.metric)
+    return replace(turned, metric=metric)
 
 
 def cylinder(radius: float, height: float, material: Material, at: Vector = (0, 0, 0)) -> Mesh:
@@ -282,6 +287,7 @@ def ellipsoid(size: ArrayLike, material: Material, at: Vector = (0, 0, 0)) -> Me
     diameters = np.asarray(size, np.float32)
     angle = np.linspace(0, np.pi, 17)
     ball = lathe(np.stack([np.sin(angle), 1 - np.cos(angle)], 1) / 2, material, 28)
+    ball = replace(ball, metric=ball.metric * diameters.mean())
     return ball.transformed(np.diag(diameters)).moved(*at)
 
 

@@ -76,7 +76,9 @@ class Supply:
         """Clutter."""
         scanned = self.catalogue.pick(self.rng, "model", "scanned")
         if scanned is not None and self.rng.random() < SCANNED_SHARE:
-            return self.model(scanned)
+            mesh = self.model(scanned)
+            lies = self.rng.random() < objects.LYING_SHARE
+            return objects.tilted(mesh, np.pi / 2) if lies else mesh
         model = self.catalogue.pick(self.rng, "model", "small")
         if model is not None and self.rng.random() < SMALL_MODEL_SHARE:
             return self.model(model)

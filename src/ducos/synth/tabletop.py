@@ -34,8 +34,8 @@ def build_tabletop(rng: Random, supply: Supply) -> Scene:
         y = rng.uniform(-0.5, 0.5) * (top.depth - 0.06) + top.y
         return float(x), float(y)
 
+    crew.cables(3, spot)
     crew.clutter(int(rng.integers(26, 52)), spot, top.height + 0.35)
-    crew.cables(int(rng.integers(0, 3)), spot)
     light_room(scene, rng, supply, windows)
     scene.sources = supply.sources(scene)
     return scene
@@ -52,7 +52,16 @@ def _table(crew: Furnisher) -> TableTop:
     if rng.random() < 0.35:
         wide, deep = w * rng.uniform(0.5, 0.9), d * rng.uniform(0.5, 0.9)
         cloth = objects.cloth(rng, supply.palette, wide, deep)
-        pose = drop(rng, scene.ground, cloth, lambda: (x, y), tries=1, angle=0.0, samples=9000)
+        pose = drop(
+            rng,
+            scene.ground,
+            cloth,
+            lambda: (x, y),
+            tries=1,
+            angle=0.0,
+            min_support=0.95,  # it would float over the edge of a round table
+            samples=9000,
+        )
         if pose is not None:
             scene.add("cloth", cloth, pose)
     if rng.random() < 0.45:

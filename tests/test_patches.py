@@ -1,0 +1,369 @@
+"""Training batches: a pure function of seed and step, whose maps stay aligned."""
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+from torch.utils.data import DataLoader
+
+from ducos.data.pair import Pair
+from ducos.data.patches import Augmentation, Batch, PatchBatches, punch_holes
+from ducos.data.shapes import Shapes
+from ducos.resize import low_size
+
+EVERYTHING = Augmentation(
+    flip=True, zoom=0.5, invert=0.5, quantise=0.5, colour=1.0, shift=1.0, holes=0.5
+)
+TENSORS = ("rgb", "low", "low_valid", "target", "valid", "inverse")
+
+
+class Depths:
+    """Scenes whose red channel is their depth (1 + 2·red metres), green their column, blue their row.
+
+    `invalid` of the pixels, in blocks, have no ground truth; the target holds 0 there.
+    """
+
+    name, unit = "depths", "m"
+
+    def __init__(self, count: int = 5, size: tuple[int, int] = (50, 60), invalid: float = 0.0):
+        self.count, self.size, self.invalid = count, size, invalid
+
+    @property
+    def scenes(self) -> list[str]:
+        return [str(i) for i in range(self.count)]
+
+    def __len__(self) -> int:
+        return self.count
+
+    def __getitem__(self, index: int) -> Pair:
+        rng = np.random.default_rng(index)
+        H, W = self.size
+        y, x = np.meshgrid(np.linspace(0, 1, H), np.linspace(0, 1, W), indexing="ij")
+        waves = np.sin(rng.uniform(2, 6) * x + index) * np.cos(rng.uniform(2, 6) * y)
+        red = 0.5 + 0.5 * waves
+        rgb = np.stack([red, x, y], 2).astype(np.float32)
+        blocks = rng.random((-(-H // 5), -(-W // 5))) >= self.invalid
+        valid = np.kron(blocks, np.ones((5, 5), bool))[:H, :W].astype(bool)
+        target = np.where(valid, 1 + 2 * red, 0).astype(np.float32)
+        return Pair(str(index), rgb, target, valid)
+
+
+def batches(
+    dataset: object = None,
+    *,
+    augmentation: Augmentation = EVERYTHING,
+    batch_size: int = 4,
+    crop: int = 32,
+    scales: tuple[float, float] = (2.0, 8.0),
+    degradations: dict[str, float] | None = None,
+    seed: int = 0,
+) -> PatchBatches:
+    return PatchBatches(
+        dataset or Depths(invalid=0.1),  # type: ignore[arg-type]
+        batch_size=batch_size,
+        crop=crop,
+        scales=scales,
+        degradations=degradations or {"bicubic": 1.0},
+        augmentation=augmentation,
+        seed=seed,
+    )
+
+
+def assert_same(a: Batch, b: Batch) -> None:
+    for name in TENSORS:
+        assert torch.equal(getattr(a, name), getattr(b, name)), name
+    assert torch.equal(a.range.lowest, b.range.lowest)
+    assert torch.equal(a.range.highest, b.range.highest)
+
+
+def metres(batch: Batch) -> Tensor:
+    """The target in metres, whether it is stored as depth or as inverse depth."""
+    stored = batch.range.undo(batch.target)
+    return torch.where(batch.inverse[:, None, None, None], 1 / stored.clamp_min(1e-6), stored)
+
+
+# Purity
+
+
+@pytest.mark.parametrize("degradations", [{"bicubic": 1.0}, {"noisy": 0.5, "nearest": 0.5}])
+def test_a_batch_follows_from_seed_and_step_alone(degradations: dict[str, float]) -> None:
+    once, again = batches(degradations=degradations), batches(degradations=degradations)
+    expected = [once[step] for step in range(6)]
+    torch.manual_seed(123)
+    np.random.seed(5)
+    for step in (5, 0, 3, 3, 1):  # in any order, as after a resume
+        assert_same(again[step], expected[step])
+
+
+def test_other_seeds_and_steps_give_other_batches() -> None:
+    assert not torch.equal(batches(seed=0)[0].rgb, batches(seed=1)[0].rgb)
+    assert not torch.equal(batches(seed=0)[0].rgb, batches(seed=0)[1].rgb)
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_loader_workers_change_nothing(workers: int) -> None:
+    source = batches()
+    loader = DataLoader(
+        source,  # type: ignore[arg-type]
+        batch_size=None,
+        sampler=range(4),
+        num_workers=workers,
+        collate_fn=_as_it_is,
+    )
+    for step, batch in enumerate(loader):
+        assert_same(batch, source[step])
+
+
+def _as_it_is(batch: Batch) -> Batch:
+    return batch
+
+
+def test_parts_are_slices_of_the_whole() -> None:
+    batch = batches()[3]
+    for start, stop in ((0, 2), (2, 4), (1, 2)):
+        part = batch.part(start, stop)
+        for name in TENSORS:
+            assert torch.equal(getattr(part, name), getattr(batch, name)[start:stop]), name
+        assert torch.equal(part.range.lowest, batch.range.lowest[start:stop])
+        assert torch.equal(part.range.highest, batch.range.highest[start:stop])
+        assert torch.equal(part.range.undo(part.target), batch.range.undo(batch.target)[start:stop])
+
+
+def test_an_epoch_sees_every_image_once_and_epochs_differ() -> None:
+    """Eight images, each of one constant colour: which ones a batch holds can be read off."""
+
+    class Flat(Depths):
+        def __getitem__(self, index: int) -> Pair:
+            rgb = np.full((40, 40, 3), index / 10, np.float32)
+            target = np.random.default_rng(index).uniform(1, 2, (40, 40)).astype(np.float32)
+            return Pair(str(index), rgb, target, np.ones((40, 40), bool))
+
+    source = batches(Flat(8), augmentation=Augmentation(), batch_size=2)
+    assert source.steps_per_epoch == 4
+
+    def seen(epoch: int) -> list[int]:
+        steps = range(4 * epoch, 4 * epoch + 4)
+        return [round(10 * float(v)) for step in steps for v in source[step].rgb[:, 0, 0, 0]]
+
+    assert sorted(seen(0)) == sorted(seen(1)) == list(range(8))
+    assert seen(0) != seen(1)
+
+
+def test_a_batch_larger_than_the_dataset_repeats_images() -> None:
+    assert batches(Depths(3), batch_size=8)[0].rgb.shape[0] == 8
+
+
+# Alignment of the maps
+
+
+@pytest.mark.parametrize("augmentation", [
+    Augmentation(flip=False), Augmentation(), Augmentation(zoom=0.6), Augmentation(zoom=0.6, invert=1.0),
+])  # fmt: skip
+@pytest.mark.parametrize("size", [(50, 60), (33, 90), (20, 24)])
+def test_colour_and_target_stay_aligned(augmentation: Augmentation, size: tuple[int, int]) -> None:
+    """Red encodes depth, so it must predict the target after any flip, turn, zoom and crop.
+
+    Where colour is averaged but depth is picked they differ by rounding, not by a shift.
+    """
+    source = batches(Depths(size=size, invalid=0.1), augmentation=augmentation)
+    resized = augmentation.zoom < 1 or min(size) < 32
+    shifts = []
+    for step in range(6):
+        batch = source[step]
+        expected = 1 + 2 * batch.rgb[:, :1]
+        error = torch.where(batch.valid, metres(batch) - expected, 0)
+        if not resized:
+            assert error.abs().max() < 1e-4
+        assert error.abs().mean() < 0.06
+        for gradient, inside in (
+            ((expected[..., 2:] - expected[..., :-2]) / 2, np.s_[..., 1:-1]),
+            ((expected[..., 2:, :] - expected[..., :-2, :]) / 2, np.s_[..., 1:-1, :]),
+        ):
+            along = (error[inside] * gradient * batch.valid[inside]).sum((1, 2, 3))
+            shifts += (along / (gradient**2 * batch.valid[inside]).sum((1, 2, 3))).tolist()
+    assert np.abs(np.mean(shifts)) < 0.1  # pixels
+    assert np.abs(shifts).max() < 0.3
+
+
+def test_flips_and_turns_all_occur() -> None:
+    """Green grows along x, blue along y: their slopes tell the orientation of each patch."""
+    source = batches(augmentation=Augmentation(), batch_size=8)
+    orientations = set()
+    for step in range(12):
+        for patch in source[step].rgb:
+            _, green, blue = patch
+            turned = bool((green[:, -1] - green[:, 0]).abs().mean() < 1e-3)
+            across, down = (blue, green) if turned else (green, blue)
+            orientations.add((turned, bool(across[0, -1] > across[0, 0]), bool(down[-1, 0] > down[0, 0])))
+    assert len(orientations) == 8
+
+
+def test_without_flip_nothing_is_turned() -> None:
+    _, green, blue = batches(augmentation=Augmentation(flip=False))[0].rgb[0]
+    assert green[0, -1] > green[0, 0]
+    assert blue[-1, 0] > blue[0, 0]
+
+
+def test_shift_moves_colour_against_depth_by_at_most_that() -> None:
+    shifted = batches(augmentation=Augmentation(flip=False, shift=2.0), batch_size=8)[0]
+    still = batches(augmentation=Augmentation(flip=False), batch_size=8)[0]
+    assert not torch.allclose(shifted.rgb, still.rgb)
+    slope = 1 / 59  # of green per pixel
+    inside = np.s_[..., 4:-4, 4:-4]
+    # Green at a pixel tells its column; compare with the column the target's crop came from.
+    offsets = (shifted.rgb[:, 1] - shifted.rgb[:, 1].mean((1, 2), keepdim=True))[inside]
+    expected = (still.rgb[:, 1] - still.rgb[:, 1].mean((1, 2), keepdim=True))[inside]
+    assert (offsets - expected).abs().max() < 2 * slope
+
+
+# The low-resolution map and the range
+
+
+@pytest.mark.parametrize("augmentation", [Augmentation(), EVERYTHING])
+def test_the_range_comes_from_the_low_resolution_map_alone(augmentation: Augmentation) -> None:
+    source = batches(augmentation=augmentation)
+    for step in range(8):
+        batch = source[step]
+        for i in range(4):
+            measured = batch.low[i][batch.low_valid[i]]
+            if not len(measured):
+                continue
+            assert measured.min().abs() < 1e-5
+            constant = batch.range.highest[i] == batch.range.lowest[i]
+            assert constant or (measured.max() - 1).abs() < 1e-5
+            assert batch.low[i].min() >= -1e-5  # filled holes stay inside, too
+            assert batch.low[i].max() <= 1 + 1e-5
+
+
+def test_scales_stay_in_their_interval_and_vary() -> None:
+    source = batches(crop=48, scales=(2.0, 8.0), augmentation=Augmentation())
+    sides = [source[step].low.shape[-1] for step in range(40)]
+    assert min(sides) >= low_size((48, 48), 8.0)[0]
+    assert max(sides) <= low_size((48, 48), 2.0)[0]
+    assert len(set(sides)) > 6
+    assert all(source[step].low.shape[-2] == side for step, side in enumerate(sides))
+
+
+def test_one_scale() -> None:
+    source = batches(scales=(4.0, 4.0))
+    assert {source[step].low.shape[-2:] for step in range(5)} == {(8, 8)}
+
+
+def test_the_low_map_is_the_degraded_target() -> None:
+    from ducos.resize import bicubic
+
+    source = batches(Depths(), augmentation=Augmentation(), scales=(4.0, 4.0))
+    batch = source[0]
+    torch.testing.assert_close(batch.low, bicubic(batch.target, (8, 8)), rtol=0, atol=1e-5)
+
+
+def test_targets_without_truth_are_masked() -> None:
+    batch = batches(Depths(invalid=0.3), augmentation=Augmentation())[0]
+    share = batch.valid.float().mean().item()
+    assert 0.5 < share < 0.9
+    assert batch.target.isfinite().all()
+    assert (batch.range.undo(batch.target)[batch.valid] >= 1 - 1e-4).all()
+
+
+@pytest.mark.parametrize("augmentation", [Augmentation(), EVERYTHING])
+def test_everything_is_finite_and_in_range(augmentation: Augmentation) -> None:
+    source = batches(Depths(invalid=0.2), augmentation=augmentation)
+    for step in range(8):
+        batch = source[step]
+        assert batch.rgb.dtype == batch.low.dtype == batch.target.dtype == torch.float32
+        assert batch.rgb.shape == (4, 3, 32, 32)
+        assert batch.target.shape == batch.valid.shape == (4, 1, 32, 32)
+        assert batch.low.shape == batch.low_valid.shape
+        assert 0 <= batch.rgb.min()
+        assert batch.rgb.max() <= 1
+        assert all(getattr(batch, name).isfinite().all() for name in ("rgb", "low", "target"))
+
+
+def test_scenes_without_any_truth_teach_nothing() -> None:
+    batch = batches(Depths(invalid=1.0))[0]
+    assert not batch.valid.any()
+    assert not batch.low_valid.any()
+    assert batch.low.isfinite().all()
+    assert batch.target.isfinite().all()
+
+
+# Augmentations
+
+
+def test_invert_gives_inverse_depth_and_says_so() -> None:
+    dataset = Depths(invalid=0.2)
+    depth = batches(dataset, augmentation=Augmentation(flip=False))[0]
+    inverse = batches(dataset, augmentation=Augmentation(flip=False, invert=1.0))[0]
+    assert inverse.inverse.all()
+    assert not depth.inverse.any()
+    assert torch.equal(depth.valid, inverse.valid)
+    a, b = depth.range.undo(depth.target), inverse.range.undo(inverse.target)
+    torch.testing.assert_close(a[depth.valid], 1 / b[depth.valid], rtol=1e-4, atol=1e-4)
+
+
+def test_quantise_leaves_few_levels() -> None:
+    batch = batches(Depths(), augmentation=Augmentation(quantise=1.0), batch_size=8, crop=48)[0]
+    smooth = batches(Depths(), augmentation=Augmentation(), batch_size=8, crop=48)[0]
+    for i in range(8):
+        levels = batch.range.undo(batch.target)[i].unique()
+        assert len(levels) <= 257
+        steps = levels.diff()
+        assert steps.max() / steps.min() == pytest.approx(round((steps.max() / steps.min()).item()), abs=0.1)
+    assert len(smooth.range.undo(smooth.target)[0].unique()) > 257
+
+
+def test_colour_changes_the_picture_only() -> None:
+    plain = batches(augmentation=Augmentation(), batch_size=8)
+    vivid = batches(augmentation=Augmentation(colour=1.0), batch_size=8)
+    # Up to the first draw of colour both see the same randomness: the first image's patch.
+    assert not torch.allclose(plain[0].rgb[0], vivid[0].rgb[0], atol=0.02)
+    assert torch.equal(plain[0].valid[0], vivid[0].valid[0])
+
+
+def test_holes_are_punched_into_a_share_of_the_maps() -> None:
+    source = batches(Depths(), augmentation=Augmentation(holes=0.5), batch_size=8, crop=48)
+    holed = [not bool(mask.all()) for step in range(12) for mask in source[step].low_valid]
+    assert 0.25 < np.mean(holed) < 0.7
+    none = batches(Depths(), augmentation=Augmentation(holes=0.0), batch_size=8)
+    assert all(none[step].low_valid.all() for step in range(3))
+
+
+def test_punching_removes_only_and_leaves_its_argument_alone() -> None:
+    valid = torch.rand(6, 1, 20, 24) > 0.3
+    kept = valid.clone()
+    punched = punch_holes(valid, 1.0, np.random.default_rng(0))
+    assert torch.equal(valid, kept)
+    assert (punched & ~valid).sum() == 0
+    assert punched.sum() < valid.sum()
+
+
+def test_images_smaller_than_the_crop_are_enlarged() -> None:
+    batch = batches(Depths(size=(11, 60)), augmentation=Augmentation())[0]
+    assert batch.rgb.shape == (4, 3, 32, 32)
+    assert batch.valid.all()
+
+
+def test_the_dataset_is_left_alone() -> None:
+    class Kept(Depths):
+        def __init__(self) -> None:
+            super().__init__(2)
+            self.pairs = [Depths.__getitem__(self, i) for i in range(2)]
+
+        def __getitem__(self, index: int) -> Pair:
+            return self.pairs[index]
+
+    dataset = Kept()
+    before = [(p.rgb.copy(), p.target.copy(), p.valid.copy()) for p in dataset.pairs]
+    source = batches(dataset)
+    for step in range(4):
+        source[step]
+    for pair, (rgb, target, valid) in zip(dataset.pairs, before):
+        assert np.array_equal(pair.rgb, rgb)
+        assert np.array_equal(pair.target, target)
+        assert np.array_equal(pair.valid, valid)
+
+
+def test_it_works_on_the_built_in_scenes() -> None:
+    batch = batches(Shapes(6), crop=48)[0]
+    assert batch.valid.any()
+    assert batch.target[batch.valid].isfinite().all()
