@@ -59,10 +59,10 @@ def main() -> None:
         shown = [_shown(row[key], digits) for key, digits in zip(COLUMNS[1:6], (0, 1, 2, 0, 0))]
         print(f"{name:22} {shown[0]:>12} {shown[1]:>8} {shown[2]:>8} {shown[3]:>8} {shown[4]:>5}"
               f"  {row['note']}", flush=True)  # fmt: skip
-    with (options.out / "cost.csv").open("w", newline="") as file:
-        writer = csv.DictWriter(file, COLUMNS)
-        writer.writeheader()
-        writer.writerows(rows)
+        with (options.out / "cost.csv").open("w", newline="") as file:
+            writer = csv.DictWriter(file, COLUMNS)
+            writer.writeheader()
+            writer.writerows(rows)
     print(f"wrote {options.out / 'cost.csv'}")
     if options.accuracy:
         draw(rows, options.accuracy, options.dataset, options.scale, options.out)

@@ -76,7 +76,9 @@ def encoder_weights(graph: onnx.GraphProto) -> dict[str, Tensor]:
     grid = [name for name in nameless if list(stored[name].dims) == [1, GRID * GRID, width]]
     if len(own) != 1 or len(grid) != 1:
         raise InputError(f"got {len(own)} and {len(grid)} position constants, expected one each")
-    weights[f"{PREFIX}embeddings.position_embeddings"] = torch.cat([value(own[0]), value(grid[0])], 1)
+    weights[f"{PREFIX}embeddings.position_embeddings"] = torch.cat(
+        [value(own[0]), value(grid[0])], 1
+    )
     # Only DINOv2's own training reads the mask token; exporting dropped it.
     weights[f"{PREFIX}embeddings.mask_token"] = torch.zeros(1, width)
     return {name.removeprefix(PREFIX): tensor for name, tensor in weights.items()}

@@ -44,7 +44,9 @@ def pair(tmp_path: Path) -> tuple[Path, Path]:
 
 def test_upscale_writes_metres_at_the_size_of_the_image(tmp_path: Path) -> None:
     out, preview = tmp_path / "out.exr", tmp_path / "look.png"
-    done = ducos("upscale", RGB, LOW, "-o", out, "--preview", preview, "--model", "bicubic", "--json")
+    done = ducos(
+        "upscale", RGB, LOW, "-o", out, "--preview", preview, "--model", "bicubic", "--json"
+    )
     assert done.returncode == 0, done.stderr
     report = json.loads(done.stdout)
     assert report["size"] == [480, 640]
@@ -212,6 +214,7 @@ def test_bad_config_is_named(tmp_path: Path, capsys: pytest.CaptureFixture) -> N
 def test_a_broken_torchvision_does_no_harm(tmp_path: Path) -> None:
     """Its registry build fails at import beside this torch; nothing here may touch it."""
     (tmp_path / "torchvision.py").write_text("raise RuntimeError('operator does not exist')\n")
-    code = f"import sys; sys.path.insert(0, {str(tmp_path)!r}); import ducos.cli, ducos.train, ducos.evaluate"
+    imports = "import ducos.cli, ducos.train, ducos.evaluate"
+    code = f"import sys; sys.path.insert(0, {str(tmp_path)!r}); {imports}"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

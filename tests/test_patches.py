@@ -170,19 +170,14 @@ def test_colour_and_target_stay_aligned(augmentation: Augmentation, size: tuple[
     shifts = []
     for step in range(6):
         batch = source[step]
-        expected = 1 + 2 * batch.rgb[:, :1]
-        error = torch.where(batch.valid, metres(batch) - expected, 0)
-        if not resized:
-            assert error.abs().max() < 1e-4
-        assert error.abs().mean() < 0.06
-        for gradient, inside in (
-            ((expected[..., 2:] - expected[..., :-2]) / 2, np.s_[..., 1:-1]),
-            ((expected[..., 2:, :] - expected[..., :-2, :]) / 2, np.s_[..., 1:-1, :]),
-        ):
-            along = (error[inside] * gradient * batch.valid[inside]).sum((1, 2, 3))
-            shifts += (along / (gradient**2 * batch.valid[inside]).sum((1, 2, 3))).tolist()
-    assert np.abs(np.mean(shifts)) < 0.1  # pixels
-    assert np.abs(shifts).max() < 0.3
+        for truth, red, valid in zip(metres(batch)[:, 0], batch.rgb[:, 0], batch.valid[:, 0]):
+            error = truth - (1 + 2 * red)
+            if not resized:
+                assert error[valid].abs().max() < 1e-4
+            slopes = torch.stack(torch.gradient(1 + 2 * red))[:, valid].T  # (pixels, 2)
+            # Least squares: by how many pixels, down and across, is one moved against the other?
+            shifts.append(torch.linalg.lstsq(slopes, error[valid][:, None]).solution[:, 0].numpy())
+    assert np.median(np.hypot(*np.transpose(shifts))) < 0.25
 
 
 def test_flips_and_turns_all_occur() -> None:

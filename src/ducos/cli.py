@@ -63,6 +63,9 @@ def upscale(
     keep_holes: Annotated[
         bool, typer.Option(help="Leave holes invalid instead of filling them.")
     ] = False,
+    consistent: Annotated[
+        bool, typer.Option(help="Make the result agree with the input when shrunk again.")
+    ] = False,
     any_aspect: Annotated[bool, typer.Option(help="Accept differing aspect ratios.")] = False,
     as_json: Json = False,
 ) -> None:
@@ -71,7 +74,7 @@ def upscale(
     Example: ducos upscale rgb.png depth.png -o sharp.exr --preview look.png
     """
     from ducos import io
-    from ducos.infer import read_colour, read_low, super_resolve
+    from ducos.infer import SOURCES, read_colour, read_low, super_resolve
 
     io.check_output(out)
     if preview:
@@ -80,11 +83,16 @@ def upscale(
     low = read_low(depth, unit, scale, mask)
     with waiting("super-resolving", quiet=as_json):
         result = super_resolve(
-            image, low, model=model, keep_holes=keep_holes, any_aspect=any_aspect
+            image,
+            low,
+            model=model,
+            keep_holes=keep_holes,
+            consistent=consistent,
+            any_aspect=any_aspect,
         )
     relative = low.unit == "relative"
     keeps_layers = out.suffix.lower() in (".npz", ".exr", ".h5", ".hdf5")
-    layers = {"measured": result.measured, "sigma": result.sigma} if keeps_layers else {}
+    layers = {"source": result.source, "sigma": result.sigma} if keeps_layers else {}
     written = io.write_depth(
         out,
         result.depth,
@@ -101,6 +109,7 @@ def upscale(
     holes = float(1 - low.valid.mean())
     nearest, farthest = float(shown.min()), float(shown.max())
     if as_json:
+        shares = {name: float((result.source == code).mean()) for code, name in SOURCES.items()}
         summary = {
             "out": str(out),
             "preview": str(preview) if preview else None,
@@ -109,6 +118,7 @@ def upscale(
             "input_size": list(low.depth.shape),
             "unit_decision": result.note,
             "holes_in_input": holes,
+            "source": shares,
             "min": nearest,
             "max": farthest,
             "residual": result.residual,

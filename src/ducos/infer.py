@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from ducos import io
@@ -17,10 +18,13 @@ from ducos.checkpoint import load_model
 from ducos.errors import InputError
 from ducos.models import MODELS, Prediction, create
 from ducos.normalise import range_of
-from ducos.resize import fill_holes, masked_bicubic, nearest
+from ducos.resize import bilinear, fill_holes, masked_bicubic, nearest
 
 WEIGHTS = Path(__file__).parent / "weights"
 LARGEST_ASPECT_MISMATCH = 1.25
+SOURCES = {0: "none", 1: "measured", 2: "interpolated", 3: "inferred"}
+"""Of each pixel: the measurement over it is valid (1); it lies in a hole, but a measurement is in
+reach of the 4×4 window around it (2); none is, so surroundings and colour decided (3)."""
 
 
 @dataclass
@@ -29,7 +33,7 @@ class Result:
 
     depth: (H, W) float32, metres (or the unit of a relative input).
     valid: (H, W) bool; False only where holes were asked to stay.
-    measured: (H, W) bool; True where the sensor measured, False where the value was filled in.
+    source: (H, W) uint8, where the value comes from: see SOURCES.
     sigma: (H, W) float32, one standard deviation in metres, or None if the model has none.
     note: how the unit of the input was decided. model: which model ran.
     residual: RMS difference between the shrunk result and the valid input, same unit as depth.
@@ -37,7 +41,7 @@ class Result:
 
     depth: Any
     valid: Any
-    measured: Any
+    source: Any
     sigma: Any | None
     note: str
     model: str
@@ -95,6 +99,7 @@ def super_resolve(
     scale: float | None = None,
     mask: Any = None,
     keep_holes: bool = False,
+    consistent: bool = False,
     any_aspect: bool = False,
     device: str | torch.device = "cpu",
 ) -> Result:
@@ -108,6 +113,7 @@ def super_resolve(
         scale: metres per stored value, instead of a unit.
         mask: (h, w), True or nonzero where depth is valid, beside what the values say themselves.
         keep_holes: leave pixels that no measurement covers invalid instead of filling them.
+        consistent: correct the result until it agrees with every valid measurement when shrunk.
         any_aspect: accept maps whose aspect ratio differs from the image's.
         device: where the model runs, such as "cuda".
 
@@ -133,15 +139,16 @@ def super_resolve(
     finally:
         network.train(was_training)
 
-    H, W = image.shape[:2]
-    measured = nearest(valid.float(), (H, W))[0, 0] > 0.5
     full = prediction.depth.cpu()
-    out = full[0, 0].clone()
-    covered = measured if keep_holes else torch.ones_like(measured)
-    out = torch.where(covered, out, torch.zeros_like(out))
+    if consistent:
+        full = make_consistent(full, low_tensor, valid)
+    source = trace(valid, (image.shape[0], image.shape[1]))
+    covered = source == 1 if keep_holes else torch.ones_like(source, dtype=torch.bool)
+    source = torch.where(covered, source, torch.zeros_like(source))
+    out = torch.where(covered, full[0, 0], torch.zeros_like(full[0, 0]))
     sigma = prediction.aux.get("sigma")
     residual = disagreement(full, low_tensor, valid)
-    maps: dict[str, Any] = {"depth": out, "valid": covered, "measured": measured}
+    maps: dict[str, Any] = {"depth": out, "valid": covered, "source": source}
     maps["sigma"] = None if sigma is None else sigma[0, 0].cpu().clone()
     if not as_tensor:
         maps = {key: None if value is None else value.numpy() for key, value in maps.items()}
@@ -167,11 +174,41 @@ def predict(model: nn.Module, rgb: Tensor, low: Tensor, valid: Tensor) -> Predic
     return Prediction(depth, aux)
 
 
+def trace(valid: Tensor, size: tuple[int, int]) -> Tensor:
+    """SOURCES of each output pixel, (H, W) uint8, from the input's mask (1, 1, h, w)."""
+    measured = nearest(valid.float(), size)[0, 0] > 0.5
+    in_reach = nearest(F.max_pool2d(valid.float(), 5, stride=1, padding=2), size)[0, 0] > 0.5
+    inferred = torch.full(size, 3, dtype=torch.uint8)
+    source = torch.where(in_reach, torch.full_like(inferred, 2), inferred)
+    return torch.where(measured, torch.ones_like(inferred), source)
+
+
+def make_consistent(depth: Tensor, low: Tensor, valid: Tensor, rounds: int = 24) -> Tensor:
+    """Back-projection: stretch the pixels under each measurement until their mean is the measured.
+
+    Smoothly at first, then cell by cell for the small rest, so that hardly any cell border shows.
+    Factors keep distances positive; maps that are not positive everywhere get differences.
+    """
+    size = (depth.shape[-2], depth.shape[-1])
+    positive = bool((depth > 0).all() and (low > 0)[valid].all())
+    for turn in range(rounds):
+        grow = bilinear if turn < rounds // 2 else nearest
+        shrunk = shrink(depth, low)
+        if positive:
+            depth = depth * grow(torch.where(valid, low / shrunk, torch.ones_like(low)), size)
+        else:
+            depth = depth + grow(torch.where(valid, low - shrunk, torch.zeros_like(low)), size)
+    return depth
+
+
+def shrink(depth: Tensor, low: Tensor) -> Tensor:
+    """What an ideal sensor of the input's size would measure: the mean over each pixel's area."""
+    return F.adaptive_avg_pool2d(depth, (low.shape[-2], low.shape[-1]))
+
+
 def disagreement(depth: Tensor, low: Tensor, valid: Tensor) -> float:
     """RMS difference between the result, shrunk to the input's size, and the valid input."""
-    size = (low.shape[-2], low.shape[-1])
-    shrunk, _ = masked_bicubic(depth, torch.ones_like(depth, dtype=torch.bool), size)
-    return float((shrunk - low)[valid].square().mean().sqrt())
+    return float((shrink(depth, low) - low)[valid].square().mean().sqrt())
 
 
 def read_colour(rgb: Any) -> np.ndarray:

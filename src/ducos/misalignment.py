@@ -22,6 +22,7 @@ from ducos.resize import bicubic, bilinear, fill_holes, nearest
 Floats = NDArray[np.float32]
 Mask = NDArray[np.bool_]
 
+SM = 0.25
 LONGEST_SIDE = 640  # pixels at which edges are compared; larger images are shrunk
 SEARCH = 0.04  # of the longest side: the largest shift looked for, on either side
 BLOCKS = 6  # per axis, for the bootstrap
@@ -61,6 +62,7 @@ def misalignment(rgb: Floats, depth: Floats, valid: Mask) -> Misalignment:
     size, reach = _working_size(H, W)
     scores = _scores(_colour_edges(rgb, size), _depth_edges(depth, valid, size), reach)
     to_colour = (W / size[1], H / size[0])
+    scores = ndimage.gaussian_filter(scores, (0, SM*size[0]/depth.shape[0], SM*size[1]/depth.shape[1]))
     return _best_shift(scores, reach, to_colour)
 
 

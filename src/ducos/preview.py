@@ -27,16 +27,21 @@ def comparison(
         (H + caption, 3 or 4 times W, 3) uint8; all depth maps share one colour scale.
     """
     H, W = depth.shape
-    lowest, highest = (float(x) for x in np.percentile(low[low_valid], (1, 99)))
+    lowest, highest = (float(x) for x in np.percentile(low[low_valid], (2, 95)))
+    # Ratios are what the eye compares in depth: a far window must not flatten a near table.
+    logarithmic = lowest > 0 and highest > 2 * lowest
 
-    def paint(values: NDArray[np.float32], mask: NDArray[np.bool_] | None) -> Picture:
-        return io.colourise(values, mask, lowest=lowest, highest=highest)
+    def paint(values: NDArray[np.float32], mask: NDArray[np.bool_]) -> Picture:
+        if not logarithmic:
+            return io.colourise(values, mask, lowest=lowest, highest=highest)
+        logs = np.log(np.maximum(values, 1e-3 * lowest))
+        return io.colourise(logs, mask, lowest=np.log(lowest), highest=np.log(highest))
 
     pixels = Image.fromarray(paint(low, low_valid)).resize((W, H), Image.Resampling.NEAREST)
     panels = [
         ("colour", (rgb * 255).round().astype(np.uint8)),
-        (f"input {low.shape[1]}×{low.shape[0]}", np.asarray(pixels)),
-        (f"result {W}×{H}", paint(depth, valid)),
+        (f"input {low.shape[1]} x {low.shape[0]}", np.asarray(pixels)),
+        (f"result {W} x {H}", paint(depth, valid)),
     ]
     if truth is not None:
         panels.append(("truth", paint(truth, truth > 0)))

@@ -11,6 +11,7 @@ sorts floats into 256 levels, and its bilateral solver is left out of the publis
 
 import math
 from collections.abc import Callable
+from typing import TypeVar
 
 import numpy as np
 import torch
@@ -24,6 +25,7 @@ from ducos.normalise import range_of
 from ducos.prompts.prompt import PromptModel
 from ducos.resize import bicubic, bilinear, nearest
 
+Float = TypeVar("Float", np.float32, np.float64)
 Array = NDArray[np.float32]
 # Weight of a hole's filled value: next to nothing beside a measurement, all there is without one.
 FILLED = 1e-4
@@ -56,6 +58,14 @@ def upsampling_ratio(rgb: Tensor, low: Tensor) -> float:
     return max(rgb.shape[-2] / low.shape[-2], rgb.shape[-1] / low.shape[-1])
 
 
+def low_coordinates(H: int, W: int, low: Tensor) -> tuple[Tensor, Tensor]:
+    """Where each row (H,) and column (W,) of the image lies, in pixels of low (B, 1, h, w)."""
+    h, w = low.shape[-2:]
+    rows = torch.arange(H, dtype=low.dtype, device=low.device)
+    columns = torch.arange(W, dtype=low.dtype, device=low.device)
+    return (rows + 0.5) * (h / H) - 0.5, (columns + 0.5) * (w / W) - 0.5
+
+
 def trust(low: Tensor, valid: Tensor | None) -> Tensor:
     """One where measured, next to nothing where filled; (B, 1, h, w)."""
     return torch.ones_like(low) if valid is None else valid.to(low.dtype).clamp_min(FILLED)
@@ -83,9 +93,7 @@ class JointBilateral(nn.Module):
         (H, W), (h, w) = image_size(rgb), low.shape[-2:]
         colour = bilinear(rgb, (h, w))  # mean colour of each measurement's area
         log_trust = trust(low, valid).log()
-        # where each output pixel lies on the low-resolution grid, and the measurement it is in
-        row = (torch.arange(H, device=low.device) + 0.5) * (h / H) - 0.5  # (H,)
-        column = (torch.arange(W, device=low.device) + 0.5) * (w / W) - 0.5  # (W,)
+        row, column = low_coordinates(H, W, low)
         nearest_row, nearest_column = row.round().long(), column.round().long()
 
         # A running softmax: exact for weights far below the smallest float, one tap in memory.
@@ -164,6 +172,11 @@ def weighted_median(values: Tensor, weights: Tensor) -> Tensor:
     return values.gather(1, index)
 
 
+def array(x: Tensor, kind: type[Float]) -> NDArray[Float]:
+    """For the libraries that know no tensors."""
+    return np.ascontiguousarray(x.detach().cpu().numpy(), dtype=kind)
+
+
 def smooth_each(
     rgb: Tensor, depth: Tensor, weight: Tensor, smoother: Callable[[Array, Array], Array]
 ) -> Tensor:
@@ -175,9 +188,9 @@ def smooth_each(
     """
     smoothed = []
     for colour, values, weights in zip(rgb, depth[:, 0], weight[:, 0]):
-        guide = np.ascontiguousarray(colour.permute(1, 2, 0).float().cpu().numpy())
-        shares = weights.float().cpu().numpy()
-        numerator = smoother(guide, shares * values.float().cpu().numpy())
+        guide = array(colour.permute(1, 2, 0), np.float32)
+        shares = array(weights, np.float32)
+        numerator = smoother(guide, shares * array(values, np.float32))
         smoothed.append(torch.from_numpy(numerator / smoother(guide, shares)))
     return torch.stack(smoothed)[:, None].to(depth)
 
@@ -236,7 +249,7 @@ class GuidedFilter(nn.Module):
 
 
 class DomainTransform(nn.Module):
-    """Recursive filtering along rows and columns warped by colour (Gastal, Oliveira 2011).
+    """Means along rows and columns stretched by their colour changes (Gastal, Oliveira 2011).
 
     Args:
         sigma_space: in low-resolution pixels.
@@ -267,9 +280,7 @@ def measured_share(low: Tensor, valid: Tensor | None, H: int, W: int, sigma: flo
 
     Between measurements bicubic values are guesses, and across an edge wrong ones.
     """
-    h, w = low.shape[-2:]
-    row = (torch.arange(H, dtype=low.dtype, device=low.device) + 0.5) * (h / H) - 0.5
-    column = (torch.arange(W, dtype=low.dtype, device=low.device) + 0.5) * (w / W) - 0.5
+    row, column = low_coordinates(H, W, low)
     distance = (row - row.round()).square()[:, None] + (column - column.round()).square()
     bump = torch.exp(-distance / (2 * sigma**2))
     return nearest(trust(low, valid), (H, W)) * bump
@@ -347,11 +358,10 @@ class FastBilateralSolver(nn.Module):
         weight = measured_share(low, valid, H, W, self.sigma_measured)
         solved = []
         for colour, values, weights in zip(rgb, upsampled[:, 0], weight[:, 0]):
-            position = self.grid_position(colour.permute(1, 2, 0).double().cpu().numpy(), cell)
             depth = solve_on_grid(
-                position,
-                values.double().cpu().numpy().ravel(),
-                weights.double().cpu().numpy().ravel(),
+                self.grid_position(array(colour.permute(1, 2, 0), np.float64), cell),
+                array(values, np.float64).ravel(),
+                array(weights, np.float64).ravel(),
                 self.smoothness,
             )
             solved.append(torch.from_numpy(depth.reshape(1, H, W)))
@@ -381,6 +391,7 @@ def solve_on_grid(
 ) -> NDArray[np.float64]:
     """Bilateral solver for N pixels at `position` (N, 5) of the grid, the first two being space."""
     from scipy import sparse
+    from scipy.sparse.linalg import cg
 
     # Cells that hold pixels, found by one number per cell with a margin for neighbours.
     cell = np.floor(position).astype(np.int64)
@@ -411,7 +422,7 @@ def solve_on_grid(
     matrix = (smoothness * laplacian + sparse.diags(trusted)).tocsr()
     start = wanted / trusted
     preconditioner = sparse.diags(1 / matrix.diagonal())
-    value, _ = sparse.linalg.cg(matrix, wanted, x0=start, M=preconditioner, rtol=1e-6, maxiter=200)
+    value, _ = cg(matrix, wanted, x0=start, M=preconditioner, rtol=1e-6, maxiter=200)
 
     # Plane through each cell and its neighbours, by weighted least squares.
     share = sparse.diags(1 / (blur @ count)) @ blur @ sparse.diags(count)
@@ -450,14 +461,19 @@ class Align(nn.Module):
             )
         relative = range_of(relative).apply(relative)
         h, w = low.shape[-2:]
-        measurements = [bilinear(relative, (h, w)), low, trust(low, valid)]
-        # ten thousand measurements fix three numbers
+        # ten thousand measurements are plenty for three numbers
         every = max(1, round((h * w / 10_000) ** 0.5))
-        thinned = [x[..., ::every, ::every].double().flatten(1) for x in measurements]
-        found = fit_hyperbola(*thinned) if self.prompt.inverse else (None, *fit_line(*thinned))
-        bend, scale, shift = (x if x is None else x.to(low)[:, :, None, None] for x in found)
-        bent = relative if bend is None else relative / (1 + bend * relative)
-        return Prediction(scale * bent + shift)
+        p, depth, weight = (
+            x[..., ::every, ::every].double().flatten(1)
+            for x in (bilinear(relative, (h, w)), low, trust(low, valid))
+        )
+        if self.prompt.inverse:
+            bend, scale, shift = fit_hyperbola(p, depth, weight)
+        else:
+            scale, shift = fit_line(p, depth, weight)
+            bend = torch.zeros_like(scale)
+        bend, scale, shift = (x.to(low)[:, :, None, None] for x in (bend, scale, shift))
+        return Prediction(scale * relative / (1 + bend * relative) + shift)
 
 
 def fit_line(x: Tensor, y: Tensor, weight: Tensor, iterations: int = 20) -> tuple[Tensor, Tensor]:

@@ -17,6 +17,7 @@ from torch import Tensor, nn
 
 from ducos.errors import InputError
 from ducos.prompts.image import imagenet, to_image_size, to_working_size
+from ducos.prompts.licence import UNSTATED
 from ducos.prompts.positions import count_from_one, sine_position
 from ducos.prompts.prompt import Prompt
 from ducos.prompts.swin import Swin
@@ -233,7 +234,7 @@ class DepthFormer(nn.Module):
 
     multiple_of = 32
     inverse = False
-    licence = "none stated (code Apache-2.0)"
+    licence = UNSTATED
 
     def __init__(
         self,

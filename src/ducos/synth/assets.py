@@ -65,7 +65,9 @@ def role_of(
     """
     width, depth, height = size
     if door:
-        return "door" if 1.8 < height < 2.4 and width < 1.4 and "window" not in name.lower() else None
+        return (
+            "door" if 1.8 < height < 2.4 and width < 1.4 and "window" not in name.lower() else None
+        )
     if category not in INDOOR or max(size) > 3.0:
         return None
     if elevation > 0.3:
@@ -163,7 +165,9 @@ def licence_table(catalogue: Catalogue, used: dict[str, int]) -> str:
     """Markdown with one row per asset used: what, by whom, licence, in how many scenes."""
     lines = ["# Licences of the assets in this set", ""]
     if not used:
-        return "\n".join([*lines, "None: every form, texture and picture was made by this program."])
+        return "\n".join(
+            [*lines, "None: every form, texture and picture was made by this program."]
+        )
     lines += ["| asset | author | source | licence | scenes |", "|---|---|---|---|---|"]
     for key in sorted(used):
         asset = catalogue.assets[key]

@@ -75,7 +75,11 @@ def propose(rng: Random, scene: Scene) -> Camera | None:
         top = scene.table
         aim = (rng.uniform(-0.25, 0.25) * top.width, rng.uniform(-0.2, 0.3) * top.depth)
         target = np.array([top.x + aim[0], top.y + aim[1], top.height + rng.uniform(0, 0.2)])
-        away, around, above = rng.uniform(0.5, 1.3), rng.uniform(-2.4, -0.75), rng.uniform(0.1, 0.75)
+        away, around, above = (
+            rng.uniform(0.5, 1.3),
+            rng.uniform(-2.4, -0.75),
+            rng.uniform(0.1, 0.75),
+        )
         flat = np.cos(above)
         direction = np.array([flat * np.cos(around), flat * np.sin(around), np.sin(above)])
         position = target + away * direction

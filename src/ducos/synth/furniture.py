@@ -51,8 +51,14 @@ def table(
     parts += _legs(rng, palette, w, d, h - thick)
     if rng.random() < 0.6:  # apron
         rail, drop = palette.wood(), rng.uniform(0.05, 0.1)
-        parts += [box((w - 0.14, 0.02, drop), rail, (0, s * (d / 2 - 0.06), h - thick - drop)) for s in (-1, 1)]
-        parts += [box((0.02, d - 0.14, drop), rail, (s * (w / 2 - 0.06), 0, h - thick - drop)) for s in (-1, 1)]
+        parts += [
+            box((w - 0.14, 0.02, drop), rail, (0, s * (d / 2 - 0.06), h - thick - drop))
+            for s in (-1, 1)
+        ]
+        parts += [
+            box((0.02, d - 0.14, drop), rail, (s * (w / 2 - 0.06), 0, h - thick - drop))
+            for s in (-1, 1)
+        ]
     return join(parts)
 
 
@@ -113,7 +119,9 @@ def chest(rng: Random, palette: Palette) -> Mesh:
 
 def nightstand(rng: Random, palette: Palette) -> Mesh:
     size = rng.uniform(0.35, 0.5)
-    return _drawers(rng, palette, size, size * 0.9, rng.uniform(0.4, 0.6), 1, int(rng.integers(1, 3)))
+    return _drawers(
+        rng, palette, size, size * 0.9, rng.uniform(0.4, 0.6), 1, int(rng.integers(1, 3))
+    )
 
 
 def wardrobe(rng: Random, palette: Palette) -> Mesh:
@@ -135,7 +143,9 @@ def counter(rng: Random, palette: Palette) -> Mesh:
         arc = np.linspace(0, np.pi, 10)
         path = np.stack([0 * arc, -0.09 + 0.09 * np.cos(arc), h + 0.22 + 0.09 * np.sin(arc)], 1)
         tap = np.concatenate([[(0, 0, h)], path, [(0, -0.18, h + 0.18)]])
-        parts.append(tube(tap, 0.012, metal(rng), 12).moved(rng.uniform(-0.3, 0.3) * w, d * 0.35, 0))
+        parts.append(
+            tube(tap, 0.012, metal(rng), 12).moved(rng.uniform(-0.3, 0.3) * w, d * 0.35, 0)
+        )
     return join(parts)
 
 
@@ -202,7 +212,14 @@ def chair(rng: Random, palette: Palette) -> Mesh:
         parts.append(cushion((w, d, 0.06), palette.textile(), (0, 0, seat - 0.03), 0.25))
     else:
         parts.append(box((w, d, 0.03), stuff, (0, 0, seat - 0.03), 0.008))
-    posts = [tube([(s * w * 0.43, d * 0.45, seat - 0.04), (s * w * 0.43, d * 0.58, seat + back)], 0.014, stuff) for s in (-1, 1)]
+    posts = [
+        tube(
+            [(s * w * 0.43, d * 0.45, seat - 0.04), (s * w * 0.43, d * 0.58, seat + back)],
+            0.014,
+            stuff,
+        )
+        for s in (-1, 1)
+    ]
     style = int(rng.integers(3))
     if style == 0:  # slats across
         for share in np.linspace(0.35, 0.97, int(rng.integers(2, 5))):
@@ -221,7 +238,10 @@ def chair(rng: Random, palette: Palette) -> Mesh:
 
 def office_chair(rng: Random, palette: Palette) -> Mesh:
     fabric, dark = palette.textile(), lacquer(rng, vary(rng, (0.03, 0.03, 0.03), 0.5))
-    parts = [cylinder(0.03, 0.35, dark, (0, 0, 0.08)), cushion((0.48, 0.46, 0.09), fabric, (0, 0, 0.43), 0.3)]
+    parts = [
+        cylinder(0.03, 0.35, dark, (0, 0, 0.08)),
+        cushion((0.48, 0.46, 0.09), fabric, (0, 0, 0.43), 0.3),
+    ]
     for k in range(5):
         spoke = box((0.28, 0.04, 0.03), dark, (0.15, 0, 0.07), 0.005)
         wheel = cylinder(0.028, 0.04, dark).turned(np.pi / 2, "x").moved(0.28, 0.02, 0.03)
@@ -231,13 +251,21 @@ def office_chair(rng: Random, palette: Palette) -> Mesh:
     if rng.random() < 0.6:
         for s in (-1, 1):
             rest = [(s * 0.2, 0.1, 0.46), (s * 0.27, 0.08, 0.5), (s * 0.27, 0.05, 0.68)]
-            parts += [tube(rest, 0.012, dark), cushion((0.06, 0.25, 0.03), dark, (s * 0.27, 0.0, 0.67))]
+            parts += [
+                tube(rest, 0.012, dark),
+                cushion((0.06, 0.25, 0.03), dark, (s * 0.27, 0.0, 0.67)),
+            ]
     return join(parts).turned(rng.normal(0, 0.5))
 
 
 def stool(rng: Random, palette: Palette) -> Mesh:
     r, h = rng.uniform(0.14, 0.2), rng.uniform(0.42, 0.7)
-    return join([*_legs(rng, palette, 1.6 * r, 1.6 * r, h - 0.03), cylinder(r, 0.03, palette.furniture(), (0, 0, h - 0.03))])
+    return join(
+        [
+            *_legs(rng, palette, 1.6 * r, 1.6 * r, h - 0.03),
+            cylinder(r, 0.03, palette.furniture(), (0, 0, h - 0.03)),
+        ]
+    )
 
 
 def sofa(rng: Random, palette: Palette, seats: int | None = None) -> Mesh:
@@ -247,7 +275,10 @@ def sofa(rng: Random, palette: Palette, seats: int | None = None) -> Mesh:
     arm, back = rng.uniform(0.1, 0.22), rng.uniform(0.72, 0.95)
     w = seats * each + 2 * arm
     parts = [box((w, d, 0.2), fabric, (0, 0, 0.08), 0.02)]
-    parts += [cushion((arm, d, rng.uniform(0.5, 0.62)), fabric, (s * (w - arm) / 2, 0, 0.08), 0.2) for s in (-1, 1)]
+    parts += [
+        cushion((arm, d, rng.uniform(0.5, 0.62)), fabric, (s * (w - arm) / 2, 0, 0.08), 0.2)
+        for s in (-1, 1)
+    ]
     parts.append(cushion((w - 2 * arm, 0.22, back - 0.08), fabric, (0, d / 2 - 0.11, 0.08), 0.2))
     for k in range(seats):
         x = (k - (seats - 1) / 2) * each
@@ -259,7 +290,11 @@ def sofa(rng: Random, palette: Palette, seats: int | None = None) -> Mesh:
         pad = cushion((side, 0.14, side), palette.textile(), (0, 0, 0), 0.55).turned(-0.35, "x")
         x = rng.uniform(-0.4, 0.4) * (w - 2 * arm)
         parts.append(pad.turned(rng.normal(0, 0.3)).moved(x, d / 2 - 0.42, seat))
-    parts += [cylinder(0.02, 0.08, palette.wood(), (sx * (w / 2 - 0.06), sy * (d / 2 - 0.06), 0)) for sx in (-1, 1) for sy in (-1, 1)]
+    parts += [
+        cylinder(0.02, 0.08, palette.wood(), (sx * (w / 2 - 0.06), sy * (d / 2 - 0.06), 0))
+        for sx in (-1, 1)
+        for sy in (-1, 1)
+    ]
     return join(parts)
 
 
@@ -269,7 +304,11 @@ def armchair(rng: Random, palette: Palette) -> Mesh:
 
 def bed(rng: Random, palette: Palette) -> Mesh:
     """Headboard at +y, blanket hanging over the sides, pillows."""
-    w, long, h = float(rng.choice([0.9, 1.2, 1.4, 1.6])), rng.uniform(1.95, 2.1), rng.uniform(0.4, 0.55)
+    w, long, h = (
+        float(rng.choice([0.9, 1.2, 1.4, 1.6])),
+        rng.uniform(1.95, 2.1),
+        rng.uniform(0.4, 0.55),
+    )
     stuff, linen = palette.furniture(), paint(rng, vary(rng, (0.75, 0.74, 0.7), 0.15), 0.0)
     parts = [box((w + 0.06, long + 0.04, h * 0.5), stuff, (0, 0, 0.06), 0.01)]
     parts.append(box((w + 0.06, 0.05, rng.uniform(0.8, 1.15)), stuff, (0, long / 2, 0), 0.01))
@@ -277,9 +316,18 @@ def bed(rng: Random, palette: Palette) -> Mesh:
     x = np.linspace(-1, 1, 41)[None] * (w / 2 + 0.03)
     y = np.linspace(-long / 2 - 0.02, long * 0.22, 40)[:, None]
     over = np.clip((np.abs(x) - w / 2 + 0.05) / 0.08, 0, 1) ** 2
-    fold = 0.012 * np.sin(y * rng.uniform(4, 9) + 2 * np.sin(x * 4)) + 0.01 * np.sin(x * rng.uniform(5, 12))
+    fold = 0.012 * np.sin(y * rng.uniform(4, 9) + 2 * np.sin(x * 4)) + 0.01 * np.sin(
+        x * rng.uniform(5, 12)
+    )
     z = h * 1.05 + 0.03 + fold - over * rng.uniform(0.1, 0.25)
-    blanket = np.stack([np.broadcast_to(x + 0.012 * np.sin(9 * y) * over, z.shape), np.broadcast_to(y, z.shape), z], -1)
+    blanket = np.stack(
+        [
+            np.broadcast_to(x + 0.012 * np.sin(9 * y) * over, z.shape),
+            np.broadcast_to(y, z.shape),
+            z,
+        ],
+        -1,
+    )
     parts.append(grid(blanket, palette.cloth()))
     for s in (-1, 1) if w > 1.3 else (0,):
         pad = cushion((0.6, 0.4, 0.16), linen, (0, 0, 0), 0.5).turned(0.25, "x")
@@ -295,7 +343,14 @@ def television(rng: Random, palette: Palette) -> Mesh:
     dark = lacquer(rng, (0.015, 0.015, 0.017))
     face = picture(prints.screen(rng), rng, rng.uniform(0.4, 1.5)) if rng.random() < 0.4 else dark
     panel = box((wide, 0.04, wide * 0.56), dark, (0, 0.05, h + 0.05), 0.004, {"front": face})
-    return join([unit, panel, box((wide * 0.4, 0.2, 0.015), dark, (0, 0.05, h)), box((0.06, 0.03, 0.06), dark, (0, 0.05, h))])
+    return join(
+        [
+            unit,
+            panel,
+            box((wide * 0.4, 0.2, 0.015), dark, (0, 0.05, h)),
+            box((0.06, 0.03, 0.06), dark, (0, 0.05, h)),
+        ]
+    )
 
 
 def floor_lamp(rng: Random, palette: Palette) -> Mesh:
@@ -320,7 +375,11 @@ def coat_stand(rng: Random, palette: Palette) -> Mesh:
         angle = np.linspace(0, 2 * np.pi, 40, endpoint=False)
         drop = np.linspace(0, 1, 14)[:, None]
         wide = 0.05 + 0.12 * drop * (1 + 0.25 * np.sin(7 * angle + 2 * drop))
-        sheet = [0.16 + wide * np.cos(angle), 0.8 * wide * np.sin(angle), h - 0.1 - 0.9 * drop + 0 * angle]
+        sheet = [
+            0.16 + wide * np.cos(angle),
+            0.8 * wide * np.sin(angle),
+            h - 0.1 - 0.9 * drop + 0 * angle,
+        ]
         parts.append(grid(np.stack(sheet, -1), palette.cloth(), wrap=True))
     return join(parts)
 
@@ -329,7 +388,9 @@ def open_rack(rng: Random, palette: Palette) -> Mesh:
     """A metal frame with boards and things in crates: much see-through structure."""
     w, d, h = rng.uniform(0.6, 1.1), rng.uniform(0.3, 0.45), rng.uniform(0.8, 1.8)
     rod, board = palette.metal(), palette.furniture()
-    parts = [cylinder(0.012, h, rod, (sx * w / 2, sy * d / 2, 0)) for sx in (-1, 1) for sy in (-1, 1)]
+    parts = [
+        cylinder(0.012, h, rod, (sx * w / 2, sy * d / 2, 0)) for sx in (-1, 1) for sy in (-1, 1)
+    ]
     for z in np.linspace(0.12, h - 0.05, int(rng.integers(3, 6))):
         parts.append(box((w, d, 0.02), board, (0, 0, z), 0.002))
         for x in np.arange(-w / 2 + 0.15, w / 2 - 0.1, rng.uniform(0.22, 0.4)):
@@ -343,7 +404,9 @@ def open_rack(rng: Random, palette: Palette) -> Mesh:
 def radiator(rng: Random, palette: Palette) -> Mesh:
     w, h = rng.uniform(0.5, 1.2), rng.uniform(0.45, 0.6)
     white = lacquer(rng, (0.75, 0.75, 0.73))
-    ribs = [box((0.035, 0.07, h), white, (x, 0, 0.12), 0.012) for x in np.arange(-w / 2, w / 2, 0.05)]
+    ribs = [
+        box((0.035, 0.07, h), white, (x, 0, 0.12), 0.012) for x in np.arange(-w / 2, w / 2, 0.05)
+    ]
     pipes = [box((w, 0.03, 0.03), white, (0, 0, z)) for z in (0.15, h + 0.06)]
     return join([*ribs, *pipes])
 
@@ -356,6 +419,15 @@ def rug(rng: Random, palette: Palette, width: float, depth: float) -> Mesh:
 
 
 TABLES: tuple[Maker, ...] = (table, desk, coffee_table)
-CASES: tuple[Maker, ...] = (chest, wardrobe, bookcase, bookcase, open_rack, television, counter, nightstand)
+CASES: tuple[Maker, ...] = (
+    chest,
+    wardrobe,
+    bookcase,
+    bookcase,
+    open_rack,
+    television,
+    counter,
+    nightstand,
+)
 SEATS: tuple[Maker, ...] = (chair, chair, office_chair, stool, armchair)
 EXTRAS: tuple[Maker, ...] = (floor_lamp, coat_stand, stool, nightstand, open_rack)

@@ -41,7 +41,13 @@ def pendant(scene: Scene, rng: Random, supply: Supply) -> None:
     z, radius = rng.uniform(1.6, 2.1), rng.uniform(0.08, 0.22)
     wire = supply.palette.metals[1]
     scene.add("cable", tube([(x, y, height), (x, y, z + 0.1)], 0.003, wire))
-    flare = [(0.02, 0.13), (radius * 0.6, 0.11), (radius, 0), (radius - 0.003, 0), (radius * 0.6, 0.1)]
+    flare = [
+        (0.02, 0.13),
+        (radius * 0.6, 0.11),
+        (radius, 0),
+        (radius - 0.003, 0),
+        (radius * 0.6, 0.1),
+    ]
     scene.add("pendant", lathe(flare, supply.palette.small()).moved(x, y, z))
     scene.add("rose", cylinder(0.05, 0.02, wire, (x, y, height - 0.02)))
     power = rng.uniform(5, 60)

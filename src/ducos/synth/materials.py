@@ -152,7 +152,9 @@ def tiles(rng: Random) -> Material:
 
 
 def bricks(rng: Random) -> Material:
-    base = vary(rng, (0.32, 0.12, 0.07), 0.5) if rng.random() < 0.6 else vary(rng, (0.7, 0.68, 0.64))
+    base = (
+        vary(rng, (0.32, 0.12, 0.07), 0.5) if rng.random() < 0.6 else vary(rng, (0.7, 0.68, 0.64))
+    )
     return Material(
         "bricks",
         (base, vary(rng, base, 0.4), vary(rng, (0.5, 0.48, 0.44), 0.5)),
@@ -197,9 +199,11 @@ def carpet(rng: Random) -> Material:
 
 
 def marble(rng: Random) -> Material:
-    base = vary(rng, (0.75, 0.72, 0.68), 0.2) if rng.random() < 0.6 else vary(rng, (0.06, 0.07, 0.07))
+    base = (
+        vary(rng, (0.75, 0.72, 0.68), 0.2) if rng.random() < 0.6 else vary(rng, (0.06, 0.07, 0.07))
+    )
     vein = vary(rng, (0.25, 0.24, 0.23) if base[0] > 0.3 else (0.5, 0.48, 0.4), 0.4)
-    return Material("marble", (base, vein), rng.uniform(0.1, 0.5), 0.2, shift=_shift(rng))
+    return Material("marble", (base, vein), rng.uniform(0.3, 1.0), 0.2, shift=_shift(rng))
 
 
 def terrazzo(rng: Random) -> Material:
@@ -211,7 +215,9 @@ def leather(rng: Random) -> Material:
     base = vary(rng, WOODS[int(rng.integers(len(WOODS)))][0], 0.5)
     if rng.random() < 0.4:
         base = any_colour(rng)
-    return Material("leather", (base, vary(rng, base, 0.2)), 0.006, rng.uniform(0.3, 0.55), bump=0.0005)
+    return Material(
+        "leather", (base, vary(rng, base, 0.2)), 0.006, rng.uniform(0.3, 0.55), bump=0.0005
+    )
 
 
 def metal(rng: Random) -> Material:
@@ -300,7 +306,9 @@ class Palette:
         files = self.textures.get(use, [])
         if not files or self.rng.random() > chance:
             return None
-        return tiled(files[int(self.rng.integers(len(files)))], self.rng, self.rng.uniform(low, high))
+        return tiled(
+            files[int(self.rng.integers(len(files)))], self.rng, self.rng.uniform(low, high)
+        )
 
     def _wood(self) -> Material:
         return self._texture("wood", 0.4, 1.5, 0.5) or wood(self.rng)

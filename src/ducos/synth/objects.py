@@ -35,9 +35,7 @@ from ducos.synth.shapes import (
 Maker = Callable[[Random, Palette], Mesh]
 
 
-def smooth_path(
-    rng: Random, start: Floats, end: Floats, sway: float, count: int = 24
-) -> Floats:
+def smooth_path(rng: Random, start: Floats, end: Floats, sway: float, count: int = 24) -> Floats:
     """(count, 3) points from start to end, swaying sideways by about `sway` metres."""
     share = np.linspace(0, 1, count)[:, None]
     path = start * (1 - share) + end * share
@@ -96,7 +94,9 @@ def mug(rng: Random, palette: Palette) -> Mesh:
     body = lathe(_hollow([radius * taper, radius], [0.0, height], 0.004), glaze)
     angle = np.linspace(-1.4, 1.4, 12)
     bow = height * 0.32
-    path = np.stack([radius * 0.9 + bow * np.cos(angle), 0 * angle, height / 2 + bow * np.sin(angle)])
+    path = np.stack(
+        [radius * 0.9 + bow * np.cos(angle), 0 * angle, height / 2 + bow * np.sin(angle)]
+    )
     return join([body, tube(path.T, 0.006, glaze)])
 
 
@@ -115,7 +115,9 @@ def bottle(rng: Random, palette: Palette) -> Mesh:
 def can(rng: Random, palette: Palette) -> Mesh:
     radius, height = rng.uniform(0.03, 0.08), rng.uniform(0.08, 0.2)
     shiny = metal(rng)
-    wall = lathe([(radius, 0.004), (radius, height - 0.004)], picture(prints.cover(rng, 160, 384), rng))
+    wall = lathe(
+        [(radius, 0.004), (radius, height - 0.004)], picture(prints.cover(rng, 160, 384), rng)
+    )
     ends = lathe([(0, 0), (radius - 0.002, 0), (radius, 0.004)], shiny)
     lid = [(radius, height - 0.004), (radius - 0.002, height), (radius - 0.006, height - 0.004)]
     return join([wall, ends, lathe([*lid, (0, height - 0.004)], shiny)])
@@ -144,7 +146,11 @@ def crate(rng: Random, palette: Palette) -> Mesh:
 
 def book(rng: Random, palette: Palette) -> Mesh:
     """A closed book lying on its back cover, spine to the left."""
-    width, height, thick = rng.uniform(0.11, 0.22), rng.uniform(0.16, 0.3), rng.uniform(0.008, 0.045)
+    width, height, thick = (
+        rng.uniform(0.11, 0.22),
+        rng.uniform(0.16, 0.3),
+        rng.uniform(0.008, 0.045),
+    )
     front, back, leaves = palette.cover(), palette.spine(), paint(rng, (0.72, 0.68, 0.58), 0.05)
     board = 0.002
     block = box((width - 0.008, height - 0.008, thick - 2 * board), leaves, (0, 0, board))
@@ -204,12 +210,18 @@ def _leaves(rng: Random, stems: list[Floats], length: float, green: Material) ->
                 for along, half in rows:
                     middle = anchor + out * along * long + droop * along**2
                     fold = np.array([0, 0, half * wide * 0.3])
-                    points += [middle + side * half * wide + fold, middle, middle - side * half * wide + fold]
+                    points += [
+                        middle + side * half * wide + fold,
+                        middle,
+                        middle - side * half * wide + fold,
+                    ]
                 for row in range(3):
                     first = start + 3 * row
                     faces += [(first, first + 1, first + 4, first + 3)]
                     faces += [(first + 1, first + 2, first + 5, first + 4)]
-    return polygons(points, faces, green) if faces else polygons(np.eye(3) * 1e-3, [(0, 1, 2)], green)
+    return (
+        polygons(points, faces, green) if faces else polygons(np.eye(3) * 1e-3, [(0, 1, 2)], green)
+    )
 
 
 def plant(rng: Random, palette: Palette, tall: float | None = None) -> Mesh:
@@ -307,7 +319,9 @@ def figure(rng: Random, palette: Palette) -> Mesh:
     for side in (-1, 1):
         limb, ear = (size * 0.2, size * 0.45, size * 0.2), head * rng.uniform(0.25, 0.5)
         parts.append(ellipsoid(limb, fur, (side * size * 0.22, -size * 0.28, 0)))
-        parts.append(ellipsoid((ear, ear * 0.4, ear), fur, (side * head * 0.4, 0, size * 0.52 + head)))
+        parts.append(
+            ellipsoid((ear, ear * 0.4, ear), fur, (side * head * 0.4, 0, size * 0.52 + head))
+        )
         arm = ellipsoid((size * 0.16, size * 0.16, size * 0.4), fur).turned(side * 0.7, "y")
         parts.append(arm.moved(side * size * 0.3, -0.05 * size, size * 0.25))
         eye = (side * head * 0.2, -0.05 * size - head * 0.45, size * 0.55 + head * 0.6)
@@ -330,7 +344,15 @@ def table_lamp(rng: Random, palette: Palette) -> Mesh:
     foot = lathe([(0, 0), (shade * 0.6, 0), (shade * 0.55, 0.015), (0.008, 0.03)], stand)
     pole = cylinder(0.008, height * 0.75, stand)
     cloth = paint(rng, vary(rng, (0.8, 0.75, 0.6), 0.3), 0.0)
-    cone = lathe([(shade, height * 0.6), (top, height), (top - 0.002, height), (shade - 0.002, height * 0.6)], cloth)
+    cone = lathe(
+        [
+            (shade, height * 0.6),
+            (top, height),
+            (top - 0.002, height),
+            (shade - 0.002, height * 0.6),
+        ],
+        cloth,
+    )
     return join([foot, pole, cone])
 
 
@@ -350,7 +372,13 @@ def laptop(rng: Random, palette: Palette) -> Mesh:
     shell = metal(rng) if rng.random() < 0.5 else lacquer(rng)
     glow = picture(prints.screen(rng), rng, rng.uniform(0.3, 1.5))
     lid = box((w, 0.008, d), shell, sides={"front": glow}).turned(-rng.uniform(0.1, 0.5), "x")
-    return join([box((w, d, 0.016), shell, bevel=0.003), _keys(rng, w - 0.04, d * 0.5), lid.moved(0, d / 2, 0.014)])
+    return join(
+        [
+            box((w, d, 0.016), shell, bevel=0.003),
+            _keys(rng, w - 0.04, d * 0.5),
+            lid.moved(0, d / 2, 0.014),
+        ]
+    )
 
 
 def _keys(rng: Random, width: float, depth: float) -> Mesh:
@@ -376,7 +404,9 @@ def frame(rng: Random, palette: Palette) -> Mesh:
     w, h = rng.uniform(0.1, 0.25), rng.uniform(0.12, 0.3)
     edge = palette.furniture()
     parts = [box((w, 0.004, h), edge, sides={"front": palette.poster()})]
-    parts += [box((w + 0.03, 0.014, 0.018), edge, (0, -0.003, z), 0.002) for z in (-0.006, h - 0.012)]
+    parts += [
+        box((w + 0.03, 0.014, 0.018), edge, (0, -0.003, z), 0.002) for z in (-0.006, h - 0.012)
+    ]
     parts += [box((0.018, 0.014, h), edge, (s * w / 2, -0.003, 0), 0.002) for s in (-1, 1)]
     leaning = join(parts).turned(-0.22, "x").moved(z=0.008)
     foot = box((0.04, 0.004, h * 0.75), edge).turned(0.3, "x").moved(0, h * 0.33, 0.002)
@@ -385,12 +415,16 @@ def frame(rng: Random, palette: Palette) -> Mesh:
 
 def pillow(rng: Random, palette: Palette) -> Mesh:
     w = rng.uniform(0.3, 0.5)
-    return cushion((w, w * rng.uniform(0.7, 1), rng.uniform(0.1, 0.16)), palette.textile(), soft=0.55)
+    return cushion(
+        (w, w * rng.uniform(0.7, 1), rng.uniform(0.1, 0.16)), palette.textile(), soft=0.55
+    )
 
 
 def cloth(rng: Random, palette: Palette, width: float = 0.5, depth: float = 0.4) -> Mesh:
     """A crumpled cloth lying flat."""
-    x, y = np.meshgrid(np.linspace(-width / 2, width / 2, 48), np.linspace(-depth / 2, depth / 2, 48))
+    x, y = np.meshgrid(
+        np.linspace(-width / 2, width / 2, 48), np.linspace(-depth / 2, depth / 2, 48)
+    )
     z = np.zeros_like(x)
     for _ in range(9):
         kx, ky = rng.normal(0, 10, 2) / max(width, depth)

@@ -95,7 +95,9 @@ def prepare_assets(
 
 def _must_exist(path: Path) -> None:
     if not path.exists():
-        raise InputError(f"got {path}, which does not exist; expected a downloaded archive or folder")
+        raise InputError(
+            f"got {path}, which does not exist; expected a downloaded archive or folder"
+        )
 
 
 def _slug(*parts: str) -> str:
@@ -237,7 +239,14 @@ def _skies(folder: Path, package: Path) -> Iterator[Asset]:
         (folder / file).write_bytes(base64.b64decode(payload[1]))
         title = name.split(".")[0]
         yield Asset(
-            _slug("hdri", title), "hdri", "hdri", file, title, "@pmndrs/assets", "Poly Haven", "CC0-1.0"
+            _slug("hdri", title),
+            "hdri",
+            "hdri",
+            file,
+            title,
+            "@pmndrs/assets",
+            "Poly Haven",
+            "CC0-1.0",
         )
 
 

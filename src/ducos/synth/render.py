@@ -193,7 +193,9 @@ class Renderer:
         cycles.pixel_filter_type, cycles.filter_width = "BOX", 0.01
         cycles.seed = 0
         layers = self._shoot(camera)
-        depth = _channel(layers, "Depth.V" if any(k.endswith("Depth.V") for k in layers) else "Depth.Z")
+        depth = _channel(
+            layers, "Depth.V" if any(k.endswith("Depth.V") for k in layers) else "Depth.Z"
+        )
         return np.where(np.isfinite(depth) & (depth < FARTHEST), depth, np.float32(0))
 
     def _shoot(self, camera: Camera) -> dict[str, NDArray[np.float32]]:

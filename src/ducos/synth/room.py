@@ -61,7 +61,9 @@ class Furnisher:
                 return pose
         return None
 
-    def beside(self, anchor: Pose, name: str, mesh: Mesh, right: float, front: float, turn: float = 0.0) -> Pose | None:
+    def beside(
+        self, anchor: Pose, name: str, mesh: Mesh, right: float, front: float, turn: float = 0.0
+    ) -> Pose | None:
         """Relative to something already placed: metres to its right and in front of it."""
         x, y = (anchor @ [right, -front, 0.0, 1.0])[:2]
         angle = float(np.arctan2(anchor[1, 0], anchor[0, 0])) + turn
@@ -96,10 +98,14 @@ class Furnisher:
             if rng.random() < 0.4:
                 seat = supply.furniture("armchair")
                 out = float(sofa.size[0]) / 2 + rng.uniform(0.3, 0.6)
-                self.beside(anchor, "armchair", seat, side * out, reach + 0.6, side * rng.uniform(1.1, 1.9))
+                self.beside(
+                    anchor, "armchair", seat, side * out, reach + 0.6, side * rng.uniform(1.1, 1.9)
+                )
         if rng.random() < 0.4:
             out = float(sofa.size[0]) / 2 + 0.3
-            self.beside(anchor, "lamp", supply.furniture("lamp"), float(rng.choice([-1, 1])) * out, 0.0)
+            self.beside(
+                anchor, "lamp", supply.furniture("lamp"), float(rng.choice([-1, 1])) * out, 0.0
+            )
 
     def work_place(self) -> None:
         rng, supply = self.rng, self.supply
@@ -108,14 +114,31 @@ class Furnisher:
         if anchor is None:
             return
         reach = float(desk.size[1]) / 2 + float(seat.size[1]) / 2
-        self.beside(anchor, "chair", seat, rng.normal(0, 0.1), reach + rng.uniform(0, 0.3), np.pi + rng.normal(0, 0.4))
-        for make, share in ((objects.monitor, 0.8), (objects.keyboard, 0.6), (objects.table_lamp, 0.5)):
+        self.beside(
+            anchor,
+            "chair",
+            seat,
+            rng.normal(0, 0.1),
+            reach + rng.uniform(0, 0.3),
+            np.pi + rng.normal(0, 0.4),
+        )
+        for make, share in (
+            (objects.monitor, 0.8),
+            (objects.keyboard, 0.6),
+            (objects.table_lamp, 0.5),
+        ):
             if rng.random() < share:
                 back = 0.12 if make is not objects.keyboard else -0.15
-                side = rng.normal(0, 0.1) if make is not objects.table_lamp else rng.choice([-0.45, 0.45])
+                side = (
+                    rng.normal(0, 0.1)
+                    if make is not objects.table_lamp
+                    else rng.choice([-0.45, 0.45])
+                )
                 spot = (anchor @ [side, back, 0, 1])[:2]
                 turn = float(np.arctan2(anchor[1, 0], anchor[0, 0])) + rng.normal(0, 0.1)
-                self.rest(make.__name__, make(rng, supply.palette), lambda at=spot: (at[0], at[1]), turn)
+                self.rest(
+                    make.__name__, make(rng, supply.palette), lambda at=spot: (at[0], at[1]), turn
+                )
 
     def dining(self) -> None:
         rng, supply = self.rng, self.supply
@@ -156,7 +179,9 @@ class Furnisher:
 
     # Clutter --------------------------------------------------------------------------------
 
-    def rest(self, name: str, mesh: Mesh, spot: Spot, angle: float | None = None, limit: float = 1.75) -> bool:
+    def rest(
+        self, name: str, mesh: Mesh, spot: Spot, angle: float | None = None, limit: float = 1.75
+    ) -> bool:
         """Lower a small thing onto whatever is below it."""
         pose = drop(
             self.rng,
@@ -179,7 +204,9 @@ class Furnisher:
             if len(raised):
                 x, y = ground.origin + raised[int(self.rng.integers(len(raised)))] * ground.cell
                 return float(x), float(y)
-        return float(self.rng.uniform(-0.5, 0.5) * width), float(self.rng.uniform(-0.5, 0.5) * depth)
+        return float(self.rng.uniform(-0.5, 0.5) * width), float(
+            self.rng.uniform(-0.5, 0.5) * depth
+        )
 
     def clutter(self, count: int, spot: Spot, limit: float = 1.75) -> int:
         """Strew small things; returns how many found a place."""

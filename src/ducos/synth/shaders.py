@@ -181,9 +181,7 @@ def _gingham(graph: Graph) -> Paint:
 
 def _checks(graph: Graph) -> Paint:
     first, second = graph.material.colours
-    node = graph.node(
-        "TexChecker", Vector=graph.place(), Color1=first, Color2=second, Scale=1.0
-    )
+    node = graph.node("TexChecker", Vector=graph.place(), Color1=first, Color2=second, Scale=1.0)
     return node.outputs[0], None
 
 
@@ -193,10 +191,10 @@ def _carpet(graph: Graph) -> Paint:
 
 
 def _marble(graph: Graph) -> Paint:
-    cloud = graph.noise(graph.place(), 1.2, 6.0, distortion=1.6)
+    cloud = graph.noise(graph.place(), 1.2, 6.0, distortion=0.5)
     ridge = graph.math("ABSOLUTE", graph.math("SUBTRACT", cloud, 0.5))
     base, vein = graph.material.colours
-    return graph.mix(graph.steepen(ridge, 0.0, 0.07), vein, base), None
+    return graph.mix(graph.steepen(ridge, 0.0, 0.05), vein, base), None
 
 
 def _terrazzo(graph: Graph) -> Paint:

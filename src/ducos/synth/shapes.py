@@ -291,7 +291,9 @@ def ellipsoid(size: ArrayLike, material: Material, at: Vector = (0, 0, 0)) -> Me
     return ball.transformed(np.diag(diameters)).moved(*at)
 
 
-def cushion(size: ArrayLike, material: Material, at: Vector = (0, 0, 0), soft: float = 0.35) -> Mesh:
+def cushion(
+    size: ArrayLike, material: Material, at: Vector = (0, 0, 0), soft: float = 0.35
+) -> Mesh:
     """A padded cuboid standing on `at`: soft 0 is nearly a box, 1 an ellipsoid."""
     half = np.asarray(size, np.float32) / 2
     polar = np.linspace(0, np.pi, 17)[:, None]
@@ -322,5 +324,7 @@ def tube(
     ring = np.cos(angle) * normal[:, None] + np.sin(angle) * other[:, None]
     shell = points[:, None] + radii * ring
     # The ends shrink to a point, which closes the tube without extra faces of another kind.
-    closed = np.concatenate([points[None, :1].repeat(sides, 1), shell, points[None, -1:].repeat(sides, 1)])
+    closed = np.concatenate(
+        [points[None, :1].repeat(sides, 1), shell, points[None, -1:].repeat(sides, 1)]
+    )
     return grid(closed, material, wrap=True)

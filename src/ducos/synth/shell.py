@@ -90,7 +90,12 @@ def wall_mesh(wall: Wall, height: float, holes: list[Opening], material: Materia
     return polygons(points, faces, material)
 
 
-def _upright(size: tuple[float, float, float], material: Material, at: tuple[float, float, float], bevel: float = 0.0) -> Mesh:
+def _upright(
+    size: tuple[float, float, float],
+    material: Material,
+    at: tuple[float, float, float],
+    bevel: float = 0.0,
+) -> Mesh:
     """A box centred on `at` in wall coordinates (along, up, out)."""
     return box(size, material, (at[0], at[1], at[2] - size[2] / 2), bevel)
 
@@ -99,9 +104,13 @@ def build_shell(scene: Scene, rng: Random, supply: Supply) -> list[Wall]:
     """Floor, ceiling and walls with their fixtures; returns the walls, with what is taken."""
     width, depth, height = scene.size
     x, y = width / 2, depth / 2
-    floor = polygons([(-x, -y, 0), (x, -y, 0), (x, y, 0), (-x, y, 0)], [(0, 1, 2, 3)], supply.palette.floor())
+    floor = polygons(
+        [(-x, -y, 0), (x, -y, 0), (x, y, 0), (-x, y, 0)], [(0, 1, 2, 3)], supply.palette.floor()
+    )
     white = paint(rng, vary(rng, (0.78, 0.78, 0.76), 0.08), 0.05)
-    ceiling = polygons([(-x, -y, height), (-x, y, height), (x, y, height), (x, -y, height)], [(0, 1, 2, 3)], white)
+    ceiling = polygons(
+        [(-x, -y, height), (-x, y, height), (x, y, height), (x, -y, height)], [(0, 1, 2, 3)], white
+    )
     scene.add("floor", floor)
     scene.add("ceiling", ceiling)
     walls = four_walls(width, depth)
@@ -127,10 +136,14 @@ def _skirting(scene: Scene, wall: Wall, trim: Material) -> None:
     edges = [0.0, *(edge for door in doors for edge in door), wall.length]
     for left, right in zip(edges[::2], edges[1::2]):
         size = (right - left, 0.09, 0.014)
-        scene.add("skirting", _upright(size, trim, ((left + right) / 2, 0.045, 0.007), 0.003), wall.pose)
+        scene.add(
+            "skirting", _upright(size, trim, ((left + right) / 2, 0.045, 0.007), 0.003), wall.pose
+        )
 
 
-def _window(scene: Scene, rng: Random, supply: Supply, wall: Wall, height: float, trim: Material) -> Opening:
+def _window(
+    scene: Scene, rng: Random, supply: Supply, wall: Wall, height: float, trim: Material
+) -> Opening:
     w = rng.uniform(0.8, min(2.2, wall.length - 0.8))
     low = rng.uniform(0.5, 1.0) if rng.random() < 0.85 else 0.12
     h = min(rng.uniform(0.9, 1.5) if low > 0.4 else 2.0, height - low - 0.2)
@@ -141,7 +154,9 @@ def _window(scene: Scene, rng: Random, supply: Supply, wall: Wall, height: float
     parts = []
     for s in (-1, 1):  # reveal, then frame
         parts.append(_upright((0.01, h, deep), trim, (cx + s * (w / 2 + 0.005), cy, -deep / 2)))
-        parts.append(_upright((w + 0.02, 0.01, deep), trim, (cx, cy + s * (h / 2 + 0.005), -deep / 2)))
+        parts.append(
+            _upright((w + 0.02, 0.01, deep), trim, (cx, cy + s * (h / 2 + 0.005), -deep / 2))
+        )
     for offset in np.linspace(-w / 2, w / 2, int(rng.integers(2, 5))):
         parts.append(_upright((0.05, h, 0.06), trim, (cx + offset, cy, -deep), 0.006))
     for offset in np.linspace(-h / 2, h / 2, int(rng.integers(2, 4))):
@@ -168,14 +183,23 @@ def _blinds(scene: Scene, rng: Random, wall: Wall, hole: Opening, trim: Material
     count = int(h / 0.05 * rng.uniform(0.3, 1))
     slats = [one.moved(middle, hole.high - 0.03 - 0.05 * k, 0.03) for k in range(max(count, 1))]
     cords = [
-        tube([(middle + s * w * 0.4, hole.high, 0.03), (middle + s * w * 0.4, hole.high - 0.05 * count, 0.03)], 0.0015, slat)
+        tube(
+            [
+                (middle + s * w * 0.4, hole.high, 0.03),
+                (middle + s * w * 0.4, hole.high - 0.05 * count, 0.03),
+            ],
+            0.0015,
+            slat,
+        )
         for s in (-1, 1)
     ]
     rail = _upright((w, 0.04, 0.05), slat, (middle, hole.high - 0.01, 0.03))
     scene.add("blinds", join([rail, *slats, *cords]), wall.pose)
 
 
-def _curtains(scene: Scene, rng: Random, supply: Supply, wall: Wall, hole: Opening, height: float) -> None:
+def _curtains(
+    scene: Scene, rng: Random, supply: Supply, wall: Wall, hole: Opening, height: float
+) -> None:
     fabric = supply.palette.cloth()
     top = min(hole.high + rng.uniform(0.1, 0.25), height - 0.05)
     low = 0.03 if rng.random() < 0.4 else max(0.05, hole.low - rng.uniform(0.1, 0.3))
@@ -188,7 +212,11 @@ def _curtains(scene: Scene, rng: Random, supply: Supply, wall: Wall, hole: Openi
         out = 0.09 + (0.035 + 0.01 * up) * np.sin(2 * np.pi * folds * share + 0.6 * up)
         sheet = np.stack([x, low + (top - low) * up + 0 * share, out], -1)
         scene.add("curtain", grid(sheet, fabric), wall.pose)
-    rod = tube([(hole.left - 0.25, top + 0.01, 0.09), (hole.right + 0.25, top + 0.01, 0.09)], 0.012, supply.palette.metal())
+    rod = tube(
+        [(hole.left - 0.25, top + 0.01, 0.09), (hole.right + 0.25, top + 0.01, 0.09)],
+        0.012,
+        supply.palette.metal(),
+    )
     scene.add("rod", rod, wall.pose)
 
 
@@ -223,7 +251,9 @@ def _outside(scene: Scene, rng: Random, wall: Wall, hole: Opening, supply: Suppl
         tree = objects.plant(rng, supply.palette, rng.uniform(0.8, 1.3))
         size = rng.uniform(1.5, 3.0)
         shaded = replace(tree, materials=tuple(lit(m, 0.7) for m in tree.materials))
-        pose = wall.stand(middle + rng.uniform(-1.5, 1.5), -rng.uniform(0.35, 0.7) * away, -sink * 0.6)
+        pose = wall.stand(
+            middle + rng.uniform(-1.5, 1.5), -rng.uniform(0.35, 0.7) * away, -sink * 0.6
+        )
         scene.add("tree", shaded.transformed(np.diag([size] * 3)), pose, outdoor=True)
 
 
@@ -242,7 +272,14 @@ def _door(scene: Scene, rng: Random, supply: Supply, wall: Wall, trim: Material)
     leaf = supply.palette.furniture()
     parts = [_upright((w, h, 0.03), leaf, (middle, h / 2, 0.0))]
     for s in (-1, 1):
-        parts.append(_upright((0.07, h + 0.07, 0.05), trim, (middle + s * (w / 2 + 0.03), h / 2 + 0.03, 0.02), 0.004))
+        parts.append(
+            _upright(
+                (0.07, h + 0.07, 0.05),
+                trim,
+                (middle + s * (w / 2 + 0.03), h / 2 + 0.03, 0.02),
+                0.004,
+            )
+        )
     parts.append(_upright((w + 0.13, 0.07, 0.05), trim, (middle, h + 0.03, 0.02), 0.004))
     rows = int(rng.integers(1, 4))
     for row in range(rows):
@@ -261,7 +298,9 @@ def _hang(scene: Scene, rng: Random, supply: Supply, wall: Wall, height: float) 
         if w + 0.3 > wall.length:
             continue
         middle, low = rng.uniform(w / 2 + 0.1, wall.length - w / 2 - 0.1), rng.uniform(1.1, 1.5)
-        if low + h > height - 0.1 or not wall.free(middle - w / 2, middle + w / 2, low, low + h, 0.1):
+        if low + h > height - 0.1 or not wall.free(
+            middle - w / 2, middle + w / 2, low, low + h, 0.1
+        ):
             continue
         draw = rng.random()
         model = supply.hanging("wall") if draw > 0.8 else None
@@ -282,11 +321,20 @@ def _hang(scene: Scene, rng: Random, supply: Supply, wall: Wall, height: float) 
             if heater.size[2] < window.low - 0.05:
                 pose = wall.stand((window.left + window.right) / 2, 0.06)
                 scene.add("radiator", heater, pose)
-                scene.ground.add(scene.ground.footprint(heater.surface_points(rng, 3000) @ pose[:3, :3].T.astype(np.float32)), pose[0, 3], pose[1, 3], 0.0)
+                scene.ground.add(
+                    scene.ground.footprint(
+                        heater.surface_points(rng, 3000) @ pose[:3, :3].T.astype(np.float32)
+                    ),
+                    pose[0, 3],
+                    pose[1, 3],
+                    0.0,
+                )
     x = rng.uniform(0.1, wall.length - 0.1)
     if wall.free(x - 0.05, x + 0.05, 1.05, 1.15):
         switch = lacquer(rng, (0.75, 0.75, 0.72))
-        scene.add("switch", _upright((0.08, 0.08, 0.012), switch, (x, 1.1, 0.006), 0.003), wall.pose)
+        scene.add(
+            "switch", _upright((0.08, 0.08, 0.012), switch, (x, 1.1, 0.006), 0.003), wall.pose
+        )
 
 
 def _framed(rng: Random, supply: Supply, w: float, h: float) -> Mesh:

@@ -122,5 +122,10 @@ class Supply:
             for asset in self.catalogue.assets.values()
             if asset.kind in ("texture", "picture")
         }
-        images = {m.image for thing in scene.things for m in thing.mesh.materials if isinstance(m.image, Path)}
+        images = {
+            m.image
+            for thing in scene.things
+            for m in thing.mesh.materials
+            if isinstance(m.image, Path)
+        }
         return self.used | {keys[image] for image in images if image in keys}

@@ -13,7 +13,9 @@ from ducos.synth.supply import Supply
 
 def build_tabletop(rng: Random, supply: Supply) -> Scene:
     """A cluttered table in a small room. The table is in the middle, its front towards -y."""
-    scene = Scene.empty("tabletop", rng.uniform(2.6, 4.5), rng.uniform(2.6, 4.5), rng.uniform(2.4, 3.0))
+    scene = Scene.empty(
+        "tabletop", rng.uniform(2.6, 4.5), rng.uniform(2.6, 4.5), rng.uniform(2.4, 3.0)
+    )
     walls = build_shell(scene, rng, supply)
     windows = sum(1 for thing in scene.things if thing.name == "window")
     crew = Furnisher(scene, rng, supply, walls)
@@ -35,7 +37,7 @@ def build_tabletop(rng: Random, supply: Supply) -> Scene:
         return float(x), float(y)
 
     crew.cables(3, spot)
-    crew.clutter(int(rng.integers(26, 52)), spot, top.height + 0.35)
+    crew.clutter(int(rng.integers(34, 64)), spot, top.height + 0.35)
     light_room(scene, rng, supply, windows)
     scene.sources = supply.sources(scene)
     return scene
@@ -67,5 +69,7 @@ def _table(crew: Furnisher) -> TableTop:
     if rng.random() < 0.45:
         board = box((w * rng.uniform(0.7, 1.2), 0.02, rng.uniform(0.5, 1.1)), supply.palette.wall())
         turn = rng.normal(0, 0.05)
-        scene.add("board", board, pose_at(x + rng.normal(0, 0.05), y + d / 2 + 0.06, h - 0.15, turn))
+        scene.add(
+            "board", board, pose_at(x + rng.normal(0, 0.05), y + d / 2 + 0.06, h - 0.15, turn)
+        )
     return TableTop(x, y, w, d, h)

@@ -75,7 +75,9 @@ def run(job: Job) -> list[dict[str, Any]]:
     # All colour passes, then all depth passes: switching between them reloads the scene.
     lights = [renderer.light(camera, job.seed + view) for view, camera in enumerate(usable)]
     for view, camera in enumerate(usable):
-        records.append(_write(job, scene, view, camera, lights[view], renderer.depth(camera), randoms[view]))
+        records.append(
+            _write(job, scene, view, camera, lights[view], renderer.depth(camera), randoms[view])
+        )
     return records
 
 

@@ -1,0 +1,306 @@
+"""The report of a reproduction as text, CSV, LaTeX and a picture.
+
+Measured and published figures stand side by side and are never mixed: what was not measured here
+says so in its status.
+"""
+
+import csv
+import io as text_io
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ducos import io
+from ducos.charts import Bar, Curve, Panel, bar_panels, curve_panels
+from ducos.preview import Picture
+from ducos.published import Figures
+
+METRICS = {"rmse": ("RMSE", 2), "mae": ("MAE", 2), "delta105": ("δ1.05", 2)}
+KEY = "RMSE, shorter is better. Filled: measured here. Outline: published, same protocol. "
+TICK = "Orange tick: published, trained on NYU v2."
+
+
+@dataclass
+class Line:
+    """One method on one dataset at one scale.
+
+    method: its id; name: as papers print it. weights: the file that was measured, if one was.
+    measured: rmse, mae, delta105, or empty; reported: published figures by column.
+    """
+
+    dataset: str
+    protocol: str
+    scale: float | None
+    unit: str
+    method: str
+    name: str
+    status: str
+    images: int = 0
+    weights: str = ""
+    measured: dict[str, float] = field(default_factory=dict)
+    reported: dict[str, Figures] = field(default_factory=dict)
+
+
+@dataclass
+class Block:
+    """Lines that stand under one another: one dataset under one protocol at one scale."""
+
+    title: str
+    lines: list[Line]
+
+
+@dataclass
+class Plain:
+    """A table that is not about accuracy: parameters, training commands."""
+
+    title: str
+    header: list[str]
+    rows: list[list[str]]
+
+
+@dataclass
+class Report:
+    """What a reproduction found.
+
+    skipped: datasets that are not here, each with how to get it. notes: what a reader must know.
+    curves: draw figures against scale instead of bars. pictures: other files written.
+    """
+
+    name: str
+    title: str
+    blocks: list[Block] = field(default_factory=list)
+    tables: list[Plain] = field(default_factory=list)
+    skipped: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    curves: bool = False
+    pictures: list[Path] = field(default_factory=list)
+
+    @property
+    def columns(self) -> list[str]:
+        """Headings of the published figures, in order of appearance."""
+        lines = [line for block in self.blocks for line in block.lines]
+        return list(dict.fromkeys(column for line in lines for column in line.reported))
+
+
+def write_report(report: Report, out: Path) -> list[Path]:
+    """table.txt, table.csv, table.tex and, if there is accuracy to show, plot.png."""
+    out.mkdir(parents=True, exist_ok=True)
+    texts = {
+        "table.txt": as_text(report),
+        "table.csv": as_csv(report),
+        "table.tex": as_latex(report),
+    }
+    written = []
+    for name, text in texts.items():
+        with io.atomic_write(out / name) as temporary:
+            temporary.write_text(text, encoding="utf-8")
+        written.append(out / name)
+    picture = as_picture(report)
+    if picture is not None:
+        io.write_image(out / "plot.png", picture)
+        written.append(out / "plot.png")
+    return written
+
+
+# ---------------------------------------------------------------------------------------- text
+
+
+def as_text(report: Report) -> str:
+    parts = [report.title]
+    for block in report.blocks:
+        parts.append(f"\n{block.title}\n{_aligned(*_cells(report, block))}")
+    for table in report.tables:
+        parts.append(f"\n{table.title}\n{_aligned(table.header, table.rows)}")
+    for heading, texts in (("Skipped", report.skipped), ("Notes", report.notes)):
+        if texts:
+            parts.append(f"\n{heading}\n" + "\n".join(f"- {text}" for text in texts))
+    return "\n".join(parts) + "\n"
+
+
+def _cells(report: Report, block: Block) -> tuple[list[str], list[list[str]]]:
+    """Header and rows; a published column shows only the metrics that some line of it has."""
+    shown = {
+        column: [
+            metric
+            for metric in METRICS
+            if any(
+                getattr(line.reported[column], metric) is not None
+                for line in block.lines
+                if column in line.reported
+            )
+        ]
+        for column in report.columns
+    }
+    header = ["method", *(f"measured {title}" for title, _ in METRICS.values())]
+    header += [f"{column} {METRICS[m][0]}" for column, metrics in shown.items() for m in metrics]
+    rows = []
+    for line in block.lines:
+        row = [line.name, *(_number(line.measured.get(m), m) for m in METRICS)]
+        for column, metrics in shown.items():
+            figures = line.reported.get(column)
+            row += [_number(getattr(figures, m) if figures else None, m) for m in metrics]
+        rows.append([*row, line.status])
+    return [*header, "status"], rows
+
+
+def _aligned(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Columns padded to their widest cell: texts to the left, figures to the right."""
+    table = [list(header), *[list(row) for row in rows]]
+    widths = [max(len(cell) for cell in column) for column in zip(*table, strict=True)]
+    last = len(widths) - 1
+
+    def padded(number: int, cell: str) -> str:
+        if number == last:
+            return cell
+        figures = all(_is_figure(row[number]) for row in rows)
+        return cell.rjust(widths[number]) if figures else cell.ljust(widths[number])
+
+    return "\n".join(
+        "  ".join(padded(n, cell) for n, cell in enumerate(row)).rstrip() for row in table
+    )
+
+
+def _is_figure(cell: str) -> bool:
+    return not cell.strip("–0123456789. ")
+
+
+def _number(value: float | None, metric: str) -> str:
+    return "–" if value is None else f"{value:.{METRICS[metric][1]}f}"
+
+
+# ----------------------------------------------------------------------------------------- CSV
+
+
+def as_csv(report: Report) -> str:
+    """One line per method, dataset, protocol and scale; figures of other tables after them."""
+    stream = text_io.StringIO()
+    columns = report.columns
+    facts = ("dataset", "protocol", "scale", "unit", "method", "status", "images", "weights")
+    if report.blocks:
+        published = [f"{_slug(column)}_{m}" for column in columns for m in METRICS]
+        writer = csv.DictWriter(stream, [*facts, *METRICS, *published], lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(flat(line, columns) for b in report.blocks for line in b.lines)
+    for table in report.tables:
+        if stream.tell():
+            stream.write("\n")
+        plain = csv.writer(stream, lineterminator="\n")
+        plain.writerow(table.header)
+        plain.writerows(table.rows)
+    return stream.getvalue()
+
+
+def flat(line: Line, columns: Sequence[str]) -> dict[str, Any]:
+    """One line as a flat dict; None where there is no figure."""
+    row: dict[str, Any] = {
+        "dataset": line.dataset,
+        "protocol": line.protocol,
+        "scale": "" if line.scale is None else f"{line.scale:g}",
+        "unit": line.unit,
+        "method": line.method,
+        "status": line.status,
+        "images": line.images or None,
+        "weights": line.weights,
+    }
+    for metric in METRICS:
+        value = line.measured.get(metric)
+        row[metric] = None if value is None else round(value, 4)
+    for column in columns:
+        figures = line.reported.get(column)
+        for metric in METRICS:
+            row[f"{_slug(column)}_{metric}"] = getattr(figures, metric) if figures else None
+    return row
+
+
+def _slug(column: str) -> str:
+    return column.lower().replace("-", "_").replace(" ", "_")
+
+
+# --------------------------------------------------------------------------------------- LaTeX
+
+
+def as_latex(report: Report) -> str:
+    """booktabs tables; published figures are in italics, so that nobody takes them for ours."""
+    parts = [f"% {report.title}", "% needs \\usepackage{booktabs}"]
+    for block in report.blocks:
+        header, rows = _cells(report, block)
+        first_published = 1 + len(METRICS)
+        for row in rows:
+            for number in range(first_published, len(row) - 1):
+                if row[number] != "–":
+                    row[number] = rf"\textit{{{row[number]}}}"
+        parts.append(_latex_table(block.title, header, rows))
+    parts += [_latex_table(table.title, table.header, table.rows) for table in report.tables]
+    return "\n".join(parts) + "\n"
+
+
+def _latex_table(title: str, header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    body = "\n".join(" & ".join(_escaped(cell) for cell in row) + r" \\" for row in rows)
+    return "\n".join(
+        (
+            r"\begin{table}",
+            r"\centering",
+            rf"\caption{{{_escaped(title)}}}",
+            rf"\begin{{tabular}}{{l{'r' * (len(header) - 2)}l}}",
+            r"\toprule",
+            " & ".join(_escaped(cell) for cell in header) + r" \\",
+            r"\midrule",
+            body,
+            r"\bottomrule",
+            r"\end{tabular}",
+            r"\end{table}",
+        )
+    )
+
+
+def _escaped(text: str) -> str:
+    for character in "&%#_":
+        text = text.replace(character, f"\\{character}")
+    return text.replace("δ1.05", r"$\delta_{1.05}$").replace("×", r"$\times$").replace("–", "--")
+
+
+# --------------------------------------------------------------------------------------- plots
+
+
+def as_picture(report: Report) -> Picture | None:
+    """Bars per dataset and scale, or curves over the scale; None when there are no figures."""
+    if not any(line.measured or line.reported for b in report.blocks for line in b.lines):
+        return None
+    if report.curves:
+        return _curves(report)
+    panels = []
+    for block in report.blocks:
+        bars = [
+            Bar(
+                line.name,
+                filled=line.measured.get("rmse"),
+                outline=_rmse(line, report.columns, nyu_trained=False),
+                tick=_rmse(line, report.columns, nyu_trained=True),
+            )
+            for line in block.lines
+        ]
+        panels.append(Panel(block.title.split(",")[0], bars))
+    key = KEY + (TICK if any("NYU" in column for column in report.columns) else "")
+    return bar_panels(report.title, panels, key)
+
+
+def _rmse(line: Line, columns: Sequence[str], *, nyu_trained: bool) -> float | None:
+    found = [
+        line.reported[column].rmse
+        for column in columns
+        if column in line.reported and ("NYU" in column) == nyu_trained
+    ]
+    return found[0] if found else None
+
+
+def _curves(report: Report) -> Picture:
+    panels: dict[str, dict[str, Curve]] = {}
+    for block in report.blocks:
+        for line in block.lines:
+            if line.measured and line.scale is not None:
+                curves = panels.setdefault(line.dataset, {})
+                curve = curves.setdefault(line.name, Curve(line.name, []))
+                curve.points.append((line.scale, line.measured["rmse"]))
+    shown = [(name, list(curves.values())) for name, curves in panels.items()]
+    return curve_panels(report.title, shown, "RMSE against scale, both logarithmic")

@@ -1,0 +1,116 @@
+"""super_resolve: kinds of input, holes, provenance, consistency, sizes."""
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ducos.errors import InputError
+from ducos.infer import load, super_resolve
+from ducos.models import create
+
+
+def scene(h: int = 12, w: int = 16, H: int = 48, W: int = 64) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(h * w)
+    rgb = rng.random((H, W, 3)).astype(np.float32)
+    depth = (1 + rng.random((h, w))).astype(np.float32)
+    return rgb, depth
+
+
+@settings(max_examples=25, deadline=None)
+@given(H=st.integers(1, 70), W=st.integers(1, 70), h=st.integers(1, 30), w=st.integers(1, 30))
+def test_any_pair_of_sizes(H: int, W: int, h: int, w: int) -> None:
+    rgb, depth = scene(h, w, H, W)
+    result = super_resolve(rgb, depth, model="bicubic", unit="m", any_aspect=True)
+    assert result.depth.shape == (H, W)
+    assert np.isfinite(result.depth).all()
+
+
+@pytest.mark.parametrize(("h", "w", "H", "W"), [(12, 16, 49, 63), (16, 12, 64, 48), (9, 9, 9, 9)])
+def test_a_network_takes_any_ratio(h: int, w: int, H: int, W: int) -> None:
+    torch.manual_seed(0)
+    model = create("ducos-compact", channels=8)
+    rgb, depth = scene(h, w, H, W)
+    result = super_resolve(rgb, depth, model=model, unit="m")
+    assert result.depth.shape == (H, W)
+    assert result.sigma.shape == (H, W)
+    assert (result.sigma >= 0).all()
+    assert model.training  # left as it was found
+
+
+def test_arrays_in_arrays_out_and_tensors_in_tensors_out() -> None:
+    rgb, depth = scene()
+    arrays = super_resolve(rgb, depth, model="bicubic", unit="m")
+    colour = torch.from_numpy(rgb).permute(2, 0, 1)
+    tensors = super_resolve(colour, torch.from_numpy(depth), model="bicubic", unit="m")
+    assert isinstance(arrays.depth, np.ndarray)
+    assert isinstance(tensors.depth, torch.Tensor)
+    assert np.array_equal(arrays.depth, tensors.depth.numpy())
+
+
+def test_units_are_one_rule() -> None:
+    rgb, depth = scene()
+    metres = super_resolve(rgb, depth, model="bicubic", unit="m").depth
+    stored = np.round(depth * 1000).astype(np.uint16)
+    millimetres = super_resolve(rgb, stored, model="bicubic")
+    assert "millimetres" in millimetres.note
+    assert np.abs(millimetres.depth - metres).max() < 1e-3
+
+
+def test_what_is_in_a_hole_does_not_matter() -> None:
+    rgb, depth = scene()
+    mask = np.ones_like(depth)
+    mask[3:7, 4:9] = 0
+    results = []
+    for garbage in (0.0, np.nan, np.inf, 1e6, -5.0):
+        broken = np.where(mask > 0, depth, garbage).astype(np.float32)
+        results.append(super_resolve(rgb, broken, mask=mask, model="bicubic", unit="m").depth)
+    for other in results[1:]:
+        assert np.array_equal(results[0], other)
+
+
+def test_provenance_and_kept_holes() -> None:
+    rgb, depth = scene()
+    depth[0:9, 0:12] = 0
+    result = super_resolve(rgb, depth, model="bicubic", unit="m")
+    assert set(np.unique(result.source)) == {1, 2, 3}
+    assert result.source[0, 0] == 3
+    assert result.source[35, 0] == 2  # last row of the hole: measurements are in reach
+    assert result.source[36, 0] == 1
+    assert result.valid.all()
+    kept = super_resolve(rgb, depth, model="bicubic", unit="m", keep_holes=True)
+    assert not kept.valid[0, 0]
+    assert kept.depth[0, 0] == 0
+    assert kept.source[0, 0] == 0
+    assert kept.valid.mean() == pytest.approx(1 - 9 * 12 / (12 * 16))
+
+
+@pytest.mark.parametrize(("H", "W"), [(48, 64), (50, 61)])
+def test_a_consistent_result_shrinks_to_the_measurements(H: int, W: int) -> None:
+    rgb, depth = scene(12, 16, H, W)
+    depth[2:4, 5:8] = 0
+    loose = super_resolve(rgb, depth, model="bicubic", unit="m")
+    strict = super_resolve(rgb, depth, model="bicubic", unit="m", consistent=True)
+    assert loose.residual > 1e-3
+    assert strict.residual < 1e-4
+    assert (strict.depth > 0).all()
+
+
+def test_a_map_of_another_aspect_is_refused() -> None:
+    rgb, depth = scene(16, 12, 48, 64)
+    with pytest.raises(InputError, match="turned by 90"):
+        super_resolve(rgb, depth, model="bicubic", unit="m")
+
+
+def test_a_rewritten_weight_file_is_read_again(tmp_path) -> None:
+    from ducos.checkpoint import ModelSpec, save_model
+
+    path = tmp_path / "model.safetensors"
+    spec = ModelSpec("fdsr")
+    seen = []
+    for seed in (0, 1):
+        torch.manual_seed(seed)
+        save_model(path, spec, spec.build().state_dict(), {})
+        seen.append(next(load(path).parameters()).clone())
+    assert not torch.equal(*seen)
