@@ -3,12 +3,12 @@
 Method: one process per model and one thread; random weights, because cost does not depend on them;
 a run on a 64×64 image to warm up, then 640×480 from an 80×60 map (×8). CPU seconds are those of the
 process, so that a busy machine does not change them much: median of three runs, one run for models
-above 500 GMAC. Peak memory is the process's largest resident size, interpreter and torch (about 235
+above 50 GMAC. Peak memory is the process's largest resident size, interpreter and torch (about 235
 MB) included. MACs are counted on shapes, without computing: convolutions and matrix products only,
 so transforms, sorting and filters written in OpenCV count as nothing.
 
     python benchmarks/cost_table.py -o cost
-    python benchmarks/cost_table.py -o cost --models fdsr,fdkn --accuracy reproduce/synthetic/table.csv
+    python benchmarks/cost_table.py --models fdsr,fdkn --accuracy reproduce/synthetic/table.csv
 
 With --accuracy (the table that `ducos reproduce synthetic` writes) it also draws accuracy against
 cost for the models that have weights and were measured there.
@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Any
 
 HEIGHT, WIDTH, SCALE = 480, 640, 8
-EXPENSIVE = 500  # GMAC; beyond it, one run must do
+EXPENSIVE = 50  # GMAC; beyond it, one run must do
 COLUMNS = ("model", "parameters", "gmac", "cpu_seconds", "peak_mb", "runs", "note")
 
 
@@ -128,9 +128,7 @@ def peak_memory() -> float:
     return largest / (1024 * 1024 if sys.platform == "darwin" else 1024)
 
 
-def draw(
-    rows: list[dict[str, Any]], accuracy: Path, dataset: str, scale: float, out: Path
-) -> None:
+def draw(rows: list[dict[str, Any]], accuracy: Path, dataset: str, scale: float, out: Path) -> None:
     """RMSE against CPU seconds, the latter on a logarithmic axis."""
     from ducos.charts import Point, scatter
     from ducos.io import write_image

@@ -1,4 +1,4 @@
-"""Shared by all tests: one thread per process, no hypothesis deadline, the folder of shared data."""
+"""For all tests: one thread per process, no hypothesis deadline, the folder of shared data."""
 
 import os
 from pathlib import Path

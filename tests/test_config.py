@@ -66,7 +66,7 @@ def test_values_are_read(write) -> None:
         ("model.name=ducos", "model", "name", "ducos"),
         ('model.name="ducos"', "model", "name", "ducos"),
         ("data.train=shapes:8", "data", "train", "shapes:8"),
-        ("data.train=nyu:a folder/nyu.mat,split=train", "data", "train", "nyu:a folder/nyu.mat,split=train"),
+        ("data.train=nyu:a b/c.mat,split=test", "data", "train", "nyu:a b/c.mat,split=test"),
         ("data.scales=[2, 8]", "data", "scales", (2, 8)),
         ("data.flip=false", "data", "flip", False),
         (" train.steps = 4", "train", "steps", 4),
@@ -133,7 +133,9 @@ def test_wrong_values_are_refused_by_name(write, override: str, named: str) -> N
         load_config(write(""), [override])
 
 
-@pytest.mark.parametrize("override", ["train.steps", "=3", "", "train.steps.more=1", "train..steps=1"])
+@pytest.mark.parametrize(
+    "override", ["train.steps", "=3", "", "train.steps.more=1", "train..steps=1"]
+)
 def test_malformed_overrides_are_refused(write, override: str) -> None:
     with pytest.raises(InputError):
         load_config(write("[train]\nsteps = 9\n"), [override])

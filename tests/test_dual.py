@@ -233,7 +233,9 @@ class QuadraticProgram(cooper.ConstrainedMinimizationProblem):
             loss=0.5 * ((z - TARGET) ** 2).sum(),
             observed_constraints={
                 self.sum: cooper.ConstraintState(violation=(values["sum"] - 1.0).reshape(1)),
-                self.first: cooper.ConstraintState(violation=(values["first"] - self.bound).reshape(1)),
+                self.first: cooper.ConstraintState(
+                    violation=(values["first"] - self.bound).reshape(1)
+                ),
             },
         )
 
@@ -268,7 +270,9 @@ def test_the_trajectory_is_coopers(penalty: float) -> None:
         dual.step()
         torch.testing.assert_close(ours, theirs, rtol=0, atol=1e-10)
         for name, constraint in (("sum", problem.sum), ("first", problem.first)):
-            assert dual.multipliers[name] == pytest.approx(constraint.multiplier().item(), abs=1e-10)
+            assert dual.multipliers[name] == pytest.approx(
+                constraint.multiplier().item(), abs=1e-10
+            )
     assert dual.multipliers["first"] > 0.5  # the comparison was not of zeros
 
 
@@ -276,7 +280,9 @@ def test_the_trajectory_is_coopers(penalty: float) -> None:
 
 
 def two(**order: Constraint) -> Dual:
-    return Dual(order or {"a": Constraint(rate=1.0), "b": Constraint(rate=2.0)}, decay="compounding")
+    return Dual(
+        order or {"a": Constraint(rate=1.0), "b": Constraint(rate=2.0)}, decay="compounding"
+    )
 
 
 def test_state_round_trip_in_the_middle_of_an_epoch() -> None:

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from ducos.dual import paper
 from ducos.errors import InputError
 from ducos.losses import alignment
-from ducos.models import DuCos, create
+from ducos.models import DuCos, Prediction, create
 from ducos.models.blocks import pearson
 from ducos.models.ducos import Alignment, CorrelativeFusion
 from ducos.prompts.tiny import TinyPrompt
@@ -29,9 +29,16 @@ def small(prompt: str | None = "tiny", **kwargs: object) -> DuCos:
     return DuCos(built, **{"channels": 8, "blocks": 1, **kwargs}).eval()  # type: ignore[arg-type]
 
 
-def run(model: nn.Module, size: tuple[int, int] = (36, 44), low: tuple[int, int] = (9, 11)):
+def run(
+    model: nn.Module, size: tuple[int, int] = (36, 44), low: tuple[int, int] = (9, 11)
+) -> Prediction:
     with torch.no_grad():
         return model(noise(1, 3, *size), noise(1, 1, *low, seed=1))
+
+
+def run_with_gradient(model: nn.Module) -> Prediction:
+    """As while training: only then are the maps of the alignment constraint computed."""
+    return model(noise(1, 3, 36, 44), noise(1, 1, 9, 11, seed=1))
 
 
 # Eq. 3: Pearson correlation
@@ -62,7 +69,7 @@ def test_a_constant_channel_correlates_with_nothing(constant: float) -> None:
     for pair in ((a, b), (b, a), (a, a)):
         r = pearson(*pair)
         assert r.abs().max() < 1e-3
-        gradients = torch.autograd.grad(r.sum(), [p for p in {id(p): p for p in pair}.values()])
+        gradients = torch.autograd.grad(r.sum(), list({id(p): p for p in pair}.values()))
         assert all(g.isfinite().all() for g in gradients)
 
 
@@ -96,7 +103,11 @@ def by_equations(module: CorrelativeFusion, prompt: Tensor, depth: Tensor) -> Te
 
 @pytest.mark.parametrize("iterations", range(1, 7))
 def test_literal_recurrence_sends_the_blend_back_through_the_group(iterations: int) -> None:
-    module, prompt, depth = fusion(iterations=iterations), noise(1, 4, 8, 9), noise(1, 4, 8, 9, seed=1)
+    module, prompt, depth = (
+        fusion(iterations=iterations),
+        noise(1, 4, 8, 9),
+        noise(1, 4, 8, 9, seed=1),
+    )
     with torch.no_grad():
         expected = depth
         for _ in range(iterations):
@@ -151,17 +162,21 @@ def test_alignment_maps_span_zero_to_one_per_image() -> None:
 
 
 def test_every_stage_is_aligned() -> None:
-    prediction = run(small())
+    prediction = run_with_gradient(small())
     assert len(prediction.aux["alignment"]) == 4
     for pair in prediction.aux["alignment"]:
         for each in pair:
             assert each.shape == (1, 1, 36, 44)
-            assert 0 <= each.min()
+            assert each.min() >= 0
             assert each.max() <= 1
 
 
+def test_nobody_pays_for_alignment_at_inference() -> None:
+    assert run(small()).aux["alignment"] == []
+
+
 def test_without_alignment_the_constraint_says_what_to_do() -> None:
-    prediction = run(small(align=False))
+    prediction = run_with_gradient(small(align=False))
     with pytest.raises(InputError, match="align=True"):
         alignment(prediction, None)
 
@@ -181,7 +196,7 @@ def test_without_alignment_the_constraint_says_what_to_do() -> None:
 ])  # fmt: skip
 @pytest.mark.parametrize("prompt", ["tiny", None])
 def test_every_switch_builds_and_runs(prompt: str | None, kwargs: dict) -> None:
-    prediction = run(small(prompt, **{"iterations": 2, **kwargs}))
+    prediction = run_with_gradient(small(prompt, **{"iterations": 2, **kwargs}))
     assert prediction.depth.shape == (1, 1, 36, 44)
     assert prediction.depth.isfinite().all()
     aligned = kwargs.get("stages", 4) if kwargs.get("align", True) else 0
@@ -280,13 +295,14 @@ def test_a_batch_is_its_images() -> None:
     valid = noise(2, 1, 9, 10, seed=2) > 0.2
     for kwargs in ({}, {"stride": 4, "tail": "mixing", "stage_residual": True}):
         model = small(**kwargs)
-        with torch.no_grad():
-            together = model(rgb, low, valid)
-            for i in range(2):
-                alone = model(rgb[i : i + 1], low[i : i + 1], valid[i : i + 1])
-                torch.testing.assert_close(together.depth[i : i + 1], alone.depth, rtol=0, atol=1e-5)
-                for ours, theirs in zip(together.aux["alignment"], alone.aux["alignment"]):
-                    torch.testing.assert_close(ours[0][i : i + 1], theirs[0], rtol=0, atol=1e-3)
+        together = model(rgb, low, valid)
+        for i in range(2):
+            one = slice(i, i + 1)
+            alone = model(rgb[one], low[one], valid[one])
+            torch.testing.assert_close(together.depth[one], alone.depth, rtol=0, atol=1e-5)
+            pairs = zip(together.aux["alignment"], alone.aux["alignment"], strict=True)
+            for ours, theirs in pairs:
+                torch.testing.assert_close(ours[0][one], theirs[0], rtol=0, atol=1e-3)
 
 
 def test_the_lagrangian_of_the_paper_can_be_computed_and_differentiated() -> None:

@@ -572,7 +572,9 @@ def bad_files(folder: Path) -> dict[str, tuple[Path, str]]:
         "strings": (save("strings.npy", np.array([["a"]])), "of type <U1"),
         "mask of another size": (folder / "mismatch.h5", "mask of shape (3, 3)"),
         "strings in HDF5": (folder / "text.h5", "text.h5"),
-        **{f"cut {s}": (cut(f"cut{s}"), "") for s in (*STATES_UNIT, *SILENT)},
+        "cut EXR": (cut("cut.exr"), "its pixels are incomplete"),
+        "cut TIFF": (cut("cut.tif"), "ends before its last row"),
+        "cut HDF5": (cut("cut.h5"), "truncated file"),
     }
 
 
@@ -586,6 +588,53 @@ def test_bad_files_give_one_sentence(tmp_path: Path, capfd: pytest.CaptureFixtur
         assert len(sentence) < 400 + len(str(path)), name
         assert name == "nul" or path.name in sentence, (name, sentence)
     assert capfd.readouterr() == ("", ""), "libraries must not print on their own"
+
+
+@pytest.mark.parametrize("suffix", [".png", ".npz", ".npy", ".pfm"])
+def test_truncated_files_are_refused_at_every_length(tmp_path: Path, suffix: str) -> None:
+    path = tmp_path / f"a{suffix}"
+    write_depth(path, *scene())
+    content = path.read_bytes()
+    spare = 4 if suffix == ".png" else 0  # the checksum of the empty last chunk
+    for length in range(len(content) - spare):
+        path.write_bytes(content[:length])
+        with pytest.raises(InputError):
+            read_depth(path)
+
+
+@pytest.mark.parametrize("suffix", IN_CHILD)
+def test_truncated_files_of_a_child_are_refused(tmp_path: Path, suffix: str) -> None:
+    path = tmp_path / f"a{suffix}"
+    write_depth(path, *scene(40, 30))
+    content = path.read_bytes()
+    for length in (len(content) - 1, len(content) - 40, len(content) // 3, 20):
+        path.write_bytes(content[:length])
+        with pytest.raises(InputError):
+            read_depth(path)
+
+
+@pytest.mark.parametrize("suffix", [".png", ".npz"])
+def test_checksums_are_checked(tmp_path: Path, suffix: str) -> None:
+    """Each byte damaged in turn: the file is refused, or the damage changed nothing we read."""
+    path = tmp_path / f"a{suffix}"
+    write_depth(path, *scene())
+    sound = read_depth(path)
+    content = path.read_bytes()
+    refused = 0
+    for at in range(len(content)):
+        damaged = bytearray(content)
+        damaged[at] ^= 1 << (at % 8)
+        path.write_bytes(damaged)
+        try:
+            back = read_depth(path)
+        except InputError:
+            refused += 1
+            continue
+        np.testing.assert_array_equal(back.depth, sound.depth, err_msg=f"byte {at}")
+        np.testing.assert_array_equal(back.valid, sound.valid, err_msg=f"byte {at}")
+        # A damaged name of a chunk or member hides it; what is left is then guessed, and says so.
+        assert back.unit == sound.unit or back.guessed
+    assert refused > 0.5 * len(content)
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read and write everything")

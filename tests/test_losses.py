@@ -332,7 +332,9 @@ def test_a_batch_without_any_valid_pixel_has_zero_loss_and_gradient(loss: Loss) 
     depth = noise(1, 1, 6, 6).requires_grad_()
     student = noise(1, 1, 6, 6, seed=1).requires_grad_()
     nothing = torch.zeros(1, 1, 6, 6, dtype=torch.bool)
-    batch = make_batch(torch.full((1, 1, 6, 6), torch.nan, dtype=DOUBLE), nothing, lowest=0, highest=0)
+    batch = make_batch(
+        torch.full((1, 1, 6, 6), torch.nan, dtype=DOUBLE), nothing, lowest=0, highest=0
+    )
     prediction = Prediction(depth, {"prompt_depth": student, "prompt_inverse": True})
     value = loss(prediction, batch)
     assert value.item() == 0

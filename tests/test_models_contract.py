@@ -156,9 +156,7 @@ def test_no_holes_is_the_same_as_an_all_valid_mask(name: str) -> None:
     model = build(name).eval()
     rgb, low, valid = inputs(24, 28, 6, 7)
     with torch.no_grad():
-        assert torch.equal(
-            model(rgb, low).depth, model(rgb, low, torch.ones_like(valid)).depth
-        )
+        assert torch.equal(model(rgb, low).depth, model(rgb, low, torch.ones_like(valid)).depth)
 
 
 @every_model
@@ -267,7 +265,9 @@ def test_a_frozen_prompt_stays_frozen(name: str) -> None:
     optimizer = torch.optim.SGD([p for p in model.parameters() if p.requires_grad], lr=0.1)
     prediction = model(*inputs(36, 40, 9, 10))
     target = noise(1, 1, 36, 40, seed=3)
-    masked_mean((prediction.depth - target).abs(), torch.ones_like(target, dtype=torch.bool)).backward()
+    masked_mean(
+        (prediction.depth - target).abs(), torch.ones_like(target, dtype=torch.bool)
+    ).backward()
     assert all(p.grad is None for p in frozen.values())
     optimizer.step()
     for key, value in prompts[0].state_dict().items():

@@ -18,7 +18,7 @@ TENSORS = ("rgb", "low", "low_valid", "target", "valid", "inverse")
 
 
 class Depths:
-    """Scenes whose red channel is their depth (1 + 2·red metres), green their column, blue their row.
+    """Scenes whose red channel is depth (1 + 2·red metres), green the column, blue the row.
 
     `invalid` of the pixels, in blocks, have no ground truth; the target holds 0 there.
     """
@@ -90,7 +90,7 @@ def test_a_batch_follows_from_seed_and_step_alone(degradations: dict[str, float]
     once, again = batches(degradations=degradations), batches(degradations=degradations)
     expected = [once[step] for step in range(6)]
     torch.manual_seed(123)
-    np.random.seed(5)
+    np.random.seed(5)  # noqa: NPY002 - nobody may listen to it
     for step in (5, 0, 3, 3, 1):  # in any order, as after a resume
         assert_same(again[step], expected[step])
 
@@ -157,7 +157,8 @@ def test_a_batch_larger_than_the_dataset_repeats_images() -> None:
 
 
 @pytest.mark.parametrize("augmentation", [
-    Augmentation(flip=False), Augmentation(), Augmentation(zoom=0.6), Augmentation(zoom=0.6, invert=1.0),
+    Augmentation(flip=False), Augmentation(),
+    Augmentation(zoom=0.6), Augmentation(zoom=0.6, invert=1.0),
 ])  # fmt: skip
 @pytest.mark.parametrize("size", [(50, 60), (33, 90), (20, 24)])
 def test_colour_and_target_stay_aligned(augmentation: Augmentation, size: tuple[int, int]) -> None:
@@ -189,7 +190,9 @@ def test_flips_and_turns_all_occur() -> None:
             _, green, blue = patch
             turned = bool((green[:, -1] - green[:, 0]).abs().mean() < 1e-3)
             across, down = (blue, green) if turned else (green, blue)
-            orientations.add((turned, bool(across[0, -1] > across[0, 0]), bool(down[-1, 0] > down[0, 0])))
+            orientations.add(
+                (turned, bool(across[0, -1] > across[0, 0]), bool(down[-1, 0] > down[0, 0]))
+            )
     assert len(orientations) == 8
 
 
@@ -269,7 +272,7 @@ def test_everything_is_finite_and_in_range(augmentation: Augmentation) -> None:
         assert batch.rgb.shape == (4, 3, 32, 32)
         assert batch.target.shape == batch.valid.shape == (4, 1, 32, 32)
         assert batch.low.shape == batch.low_valid.shape
-        assert 0 <= batch.rgb.min()
+        assert batch.rgb.min() >= 0
         assert batch.rgb.max() <= 1
         assert all(getattr(batch, name).isfinite().all() for name in ("rgb", "low", "target"))
 
@@ -303,7 +306,9 @@ def test_quantise_leaves_few_levels() -> None:
         levels = batch.range.undo(batch.target)[i].unique()
         assert len(levels) <= 257
         steps = levels.diff()
-        assert steps.max() / steps.min() == pytest.approx(round((steps.max() / steps.min()).item()), abs=0.1)
+        assert steps.max() / steps.min() == pytest.approx(
+            round((steps.max() / steps.min()).item()), abs=0.1
+        )
     assert len(smooth.range.undo(smooth.target)[0].unique()) > 257
 
 

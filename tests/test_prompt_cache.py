@@ -160,6 +160,18 @@ def test_filling_stores_what_is_missing_and_checks_what_is_there(
         cache.fill([picture(0)])
 
 
+def test_views_of_images_give_the_features_of_their_content(
+    prompt: TinyPrompt, tmp_path: Path
+) -> None:
+    mirrored = picture(0)
+    mirrored.rgb = mirrored.rgb[:, ::-1]  # negative strides
+    mirrored.rgb.flags.writeable = False
+    copied = picture(0)
+    copied.rgb = mirrored.rgb.copy()
+    first = FeatureCache(tmp_path / "a", prompt).features(mirrored)
+    assert_same(first, FeatureCache(tmp_path / "b", prompt).features(copied))
+
+
 def test_a_prompt_in_training_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="expected a frozen one"):
         FeatureCache(tmp_path, create_prompt("tiny", tuning="bias"))
@@ -210,6 +222,7 @@ def test_a_cut_is_the_patch(turn: Turn) -> None:
 def test_a_cut_follows_zoom_and_shift(turn: Turn) -> None:
     """As `data.patches.crop` makes a patch: shrink, displace the colours, crop, turn."""
     rgb = cv2.GaussianBlur(picture(1, (96, 128)).rgb, (0, 0), 3)
+    rgb = (rgb - rgb.min()) / np.ptp(rgb)
     shrunk = cv2.resize(rgb, (64, 48), interpolation=cv2.INTER_AREA)
     x, y = 2.3, -3.6
     move = np.array([[1, 0, x], [0, 1, y]], np.float32)
@@ -219,8 +232,8 @@ def test_a_cut_follows_zoom_and_shift(turn: Turn) -> None:
         place = patch_place((48, 64), top - y, left - x, 32, **vars(turn))
         _, depth = cut([image_as_prompt(rgb)], place[None], (32, 32), [(96, 128)])
         assert depth is not None
-        assert (depth - expected[:, :1]).abs().max() < 0.01
-        assert expected.std() > 0.03
+        assert (depth - expected[:, :1]).abs().max() < 0.03
+        assert expected.std() > 0.1
 
 
 def test_the_grid_of_a_cut_is_as_dense_as_the_prompts(tmp_path: Path) -> None:

@@ -84,6 +84,7 @@ def test_images_are_cut_to_multiples_of_the_scale() -> None:
     assert SYNTHETIC.cut((370, 427), 16.0) == (368, 416)
     assert PROTOCOLS["arbitrary"].cut((370, 427), 3.4) == (370, 427)
     assert PROTOCOLS["real"].cut((370, 427), None) == (370, 427)
+    assert replace(SYNTHETIC, modcrop=16).cut((370, 427), 4.0) == (368, 416)
     with pytest.raises(InputError, match="too small"):
         SYNTHETIC.cut((10, 427), 16.0)
 

@@ -64,8 +64,8 @@ def bar_panels(title: str, panels: Sequence[Panel], key: str, columns: int = 4) 
     heights = [head + line * max(len(panel.bars) for panel in row) + 12 for row in rows]
     image = Image.new("RGB", (max(width * columns, 640) + 20, sum(heights) + 60), PAPER)
     draw = ImageDraw.Draw(image)
-    draw.text((10, 8), title, fill=INK, font=FONT)
-    draw.text((10, 28), key, fill=GREY, font=SMALL)
+    _write(draw, (10, 8), title, INK, FONT)
+    _write(draw, (10, 28), key, GREY, SMALL)
     top = 52
     for row, height in zip(rows, heights, strict=True):
         for column, panel in enumerate(row):
@@ -77,13 +77,13 @@ def bar_panels(title: str, panels: Sequence[Panel], key: str, columns: int = 4) 
 def _bars(
     draw: ImageDraw.ImageDraw, panel: Panel, left: int, top: int, width: int, line: int, head: int
 ) -> None:
-    draw.text((left, top + 8), panel.title, fill=INK, font=FONT)
-    start, room = left + 118, width - 118 - 84
+    _write(draw, (left, top + 8), panel.title, INK, FONT)
+    start, room = left + 118, width - 118 - 104
     values = [v for bar in panel.bars for v in (bar.filled, bar.outline, bar.tick) if v is not None]
     largest = max(values, default=1.0) or 1.0
     for number, bar in enumerate(panel.bars):
         y = top + head + number * line
-        draw.text((left, y), _cut(bar.label, 17), fill=INK, font=SMALL)
+        _write(draw, (left, y), _cut(bar.label, 17), INK, SMALL)
         if bar.filled is not None:
             draw.rectangle((start, y + 1, start + room * bar.filled / largest, y + 8), PALETTE[0])
         if bar.outline is not None:
@@ -92,8 +92,9 @@ def _bars(
         if bar.tick is not None:
             x = start + room * bar.tick / largest
             draw.line((x, y, x, y + 16), fill=PALETTE[1], width=3)
-        shown = [f"{v:.2f}" if v is not None else "–" for v in (bar.filled, bar.outline)]
-        draw.text((start + room + 8, y + 1), " | ".join(shown), fill=GREY, font=SMALL)
+        figures = (bar.filled, bar.outline, bar.tick)
+        shown = " | ".join("-" if v is None else f"{v:.2f}" for v in figures)
+        _write(draw, (start + room + 8, y + 1), shown, GREY, SMALL)
 
 
 # ------------------------------------------------------------------------------ curves, scatter
@@ -118,11 +119,11 @@ class Axes:
         for tick in x_ticks or _ticks(xs, log="x" in log):
             x = self.x(tick)
             draw.line((x, top, x, bottom), fill=FAINT)
-            draw.text((x - 3 * len(f"{tick:g}"), bottom + 4), f"{tick:g}", fill=GREY, font=SMALL)
+            _write(draw, (x - 3 * len(f"{tick:g}"), bottom + 4), f"{tick:g}", GREY, SMALL)
         for tick in _ticks(ys, log="y" in log):
             y = self.y(tick)
             draw.line((left, y, right, y), fill=FAINT)
-            draw.text((left - 8 - 6 * len(f"{tick:g}"), y - 7), f"{tick:g}", fill=GREY, font=SMALL)
+            _write(draw, (left - 8 - 6 * len(f"{tick:g}"), y - 7), f"{tick:g}", GREY, SMALL)
         draw.rectangle(box, outline=GREY)
 
     def mark(self, x: float, y: float, colour: tuple[int, int, int], hollow: bool) -> None:
@@ -143,11 +144,11 @@ def curve_panels(
     below = 60 + rows * height
     image = Image.new("RGB", (max(width * columns, 640), below + 18 * len(labels) + 12), PAPER)
     draw = ImageDraw.Draw(image)
-    draw.text((10, 8), title, fill=INK, font=FONT)
-    draw.text((10, 28), x_title, fill=GREY, font=SMALL)
+    _write(draw, (10, 8), title, INK, FONT)
+    _write(draw, (10, 28), x_title, GREY, SMALL)
     for number, (name, curves) in enumerate(panels):
         left, top = number % columns * width, 54 + number // columns * height
-        draw.text((left + 60, top), name, fill=INK, font=FONT)
+        _write(draw, (left + 60, top), name, INK, FONT)
         xs = sorted({x for curve in curves for x, _ in curve.points})
         ys = [y for curve in curves for _, y in curve.points]
         box = (left + 60, top + 22, left + width - 14, top + height - 36)
@@ -161,7 +162,7 @@ def curve_panels(
     for number, label in enumerate(labels):
         y = below + 18 * number
         draw.line((20, y + 8, 50, y + 8), fill=colours[label], width=3)
-        draw.text((58, y), label, fill=INK, font=SMALL)
+        _write(draw, (58, y), label, INK, SMALL)
     return np.asarray(image)
 
 
@@ -170,17 +171,15 @@ def scatter(title: str, points: Sequence[Point], x_title: str, y_title: str) -> 
     width, height = 860, 520
     image = Image.new("RGB", (width, height), PAPER)
     draw = ImageDraw.Draw(image)
-    draw.text((10, 8), title, fill=INK, font=FONT)
-    draw.text((10, 28), y_title, fill=GREY, font=SMALL)
+    _write(draw, (10, 8), title, INK, FONT)
+    _write(draw, (10, 28), y_title, GREY, SMALL)
     xs, ys = [p.x for p in points], [p.y for p in points]
     axes = Axes(draw, (70, 50, width - 130, height - 50), xs, ys, log="x")
-    draw.text((70, height - 24), x_title, fill=GREY, font=SMALL)
+    _write(draw, (70, height - 24), x_title, GREY, SMALL)
     for number, point in enumerate(points):
         colour = PALETTE[number % len(PALETTE)]
         axes.mark(point.x, point.y, colour, hollow=False)
-        draw.text(
-            (axes.x(point.x) + 8, axes.y(point.y) - 8), point.label, fill=colour, font=SMALL
-        )
+        _write(draw, (axes.x(point.x) + 8, axes.y(point.y) - 8), point.label, colour, SMALL)
     return np.asarray(image)
 
 
@@ -210,5 +209,17 @@ def _ticks(values: Sequence[float], *, log: bool) -> list[float]:
     return inside or [lowest, highest]
 
 
+def _write(
+    draw: ImageDraw.ImageDraw,
+    place: tuple[float, float],
+    text: str,
+    colour: tuple[int, int, int],
+    font: ImageFont.FreeTypeFont | ImageFont.ImageFont,
+) -> None:
+    for missing, spelled in (("×", "x"), ("–", "-"), ("δ", "delta ")):  # not in Pillow's font
+        text = text.replace(missing, spelled)
+    draw.text(place, text, fill=colour, font=font)
+
+
 def _cut(text: str, length: int) -> str:
-    return text if len(text) <= length else text[: length - 1] + "…"
+    return text if len(text) <= length else text[: length - 1] + "."

@@ -4,7 +4,8 @@ Every reader keeps three promises, whatever the bytes:
 
 - the only exception is `InputError`, one sentence for the user;
 - a size the file merely declares is checked against `MAX_PIXELS` before anything is allocated;
-- a damaged file is refused, never read as far as it goes.
+- a truncated file is refused, never read as far as it goes, and so is one that fails a checksum
+  of its format (PNG, NPZ, compressed TIFF and EXR; raw numbers have none).
 
 TIFF, EXR and HDF5 are decoded in a child process: their libraries print to the terminal, unpack
 without a bound, or crash on damaged files (HDF5 did on 1 of about 1500 randomly damaged ones), and
@@ -99,8 +100,10 @@ def existing_file(path: PathLike) -> Path:
     if not stat.S_ISREG(mode):
         kind = "a folder" if stat.S_ISDIR(mode) else "a pipe or device"
         raise InputError(f"{source} is {kind}; give the name of one file")
-    if not os.access(source, os.R_OK):
-        raise InputError(f"{source} may not be read; check its permissions")
+    try:
+        source.open("rb").close()
+    except OSError as problem:
+        raise InputError(f"{source} may not be read: {_one_line(problem)}") from None
     return source
 
 
@@ -250,6 +253,7 @@ def _npy_array(source: Path, stream: IO[bytes], size: int, most: int | None = No
     data = stream.read(needed)
     if len(data) != needed:
         raise ValueError("its data end early")
+    stream.read(1)  # only at its end does an archive check its checksum
     return np.frombuffer(data, dtype).reshape(shape, order="F" if fortran else "C")
 
 
@@ -407,7 +411,7 @@ def _read_exr(source: Path, key: str | None) -> Stored:
         declared_parts = len(file.parts)
     channels: dict[str, AnyArray] = {}
     with OpenEXR.File(str(source), separate_channels=True) as file:
-        if len(file.parts) != declared_parts:  # the library prints its reason and goes on
+        if len(file.parts) != declared_parts:  # the library has printed why, and goes on
             raise ValueError("its pixels are incomplete")
         for part in file.parts:
             for name, channel in part.channels.items():
@@ -736,7 +740,9 @@ def _write_hdf5(path: Path, array: AnyArray, facts: Facts, layers: Layers) -> No
     memory = BytesIO()  # the library may crash when the disk is full
     with h5py.File(memory, "w") as file:
         for name, values in {"depth": array, **layers}.items():
-            file.create_dataset(name, data=values, compression="gzip", shuffle=True)
+            file.create_dataset(
+                name, data=values, compression="gzip", shuffle=True, fletcher32=True
+            )
         file["depth"].attrs.update(facts)
     path.write_bytes(memory.getbuffer())
 

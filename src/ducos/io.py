@@ -222,8 +222,6 @@ def _interpret(
             meaning.zero_is_hole = stated.zero_is_hole
     if invalid_zero is not None:
         meaning.zero_is_hole = invalid_zero
-    if meaning.zero_is_hole:
-        valid &= plane != 0
     if meaning.unit != "relative":
         valid &= plane != 65535  # the 16-bit code, also when cast to floating point
         valid &= plane <= FARTHEST / meaning.scale
@@ -235,7 +233,7 @@ def _interpret(
         np.multiply(plane, meaning.scale, out=depth, dtype=np.float64, casting="unsafe")
     valid &= np.isfinite(depth)
     if meaning.zero_is_hole:
-        valid &= depth != 0  # denormal numbers times a small scale
+        valid &= depth != 0  # not plane != 0: the smallest numbers times a scale vanish too
     if min_depth is not None or max_depth is not None:
         nearest = -math.inf if min_depth is None else min_depth
         farthest = math.inf if max_depth is None else max_depth
@@ -292,7 +290,7 @@ def _no_code(plane: AnyArray) -> Mask:
 def _not_negative(plane: AnyArray, valid: Mask, name: str) -> Mask:
     """A few negative pixels are noise and become holes; many mean another convention."""
     negative = (plane < 0) & valid
-    count, of = int(negative.sum()), int(valid.sum())
+    count, of = int(negative.sum()), int((valid & (plane != 0)).sum())
     if count > 0.1 * of:
         raise InputError(
             f"{name} has negative depth in {100 * count / of:.0f} % of its measured pixels; depth "

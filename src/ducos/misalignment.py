@@ -10,7 +10,10 @@ over blocks, and drawing the blocks anew with replacement (bootstrap) shows how 
 depends on which edges happened to be in view. Where it scatters, the answer is "cannot tell".
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import torch
@@ -21,13 +24,18 @@ from ducos.resize import bicubic, bilinear, fill_holes, nearest
 
 Floats = NDArray[np.float32]
 Mask = NDArray[np.bool_]
+AnyArray = NDArray[Any]
 
-SM = 0.25
 LONGEST_SIDE = 640  # pixels at which edges are compared; larger images are shrunk
 SEARCH = 0.04  # of the longest side: the largest shift looked for, on either side
 BLOCKS = 6  # per axis, for the bootstrap
 DRAWS = 200
+SMOOTHING = 0.25  # of a depth pixel: no edge of a coarse map is known better than that
 EDGE_SHARE = 0.04  # of the pixels: the strongest depth edges are compared
+FEWEST_BLOCKS = 4  # with depth edges in them
+LARGEST_SPREAD, LARGEST_SPREAD_LOW = 1.0, 0.2  # pixels of the colour image, of the depth map
+WEAKEST = 2.5  # strength below which the best shift is no peak
+UPRIGHT = "as it is"
 SMALLEST_JUMP = 0.02  # of the depth per low-resolution pixel: below it there is no edge
 
 
@@ -60,40 +68,42 @@ def misalignment(rgb: Floats, depth: Floats, valid: Mask) -> Misalignment:
     """Shift of the depth (h, w), valid where `valid`, against the colour image (H, W, 3)."""
     H, W = rgb.shape[:2]
     size, reach = _working_size(H, W)
-    scores = _scores(_colour_edges(rgb, size), _depth_edges(depth, valid, size), reach)
-    to_colour = (W / size[1], H / size[0])
-    scores = ndimage.gaussian_filter(scores, (0, SM*size[0]/depth.shape[0], SM*size[1]/depth.shape[1]))
-    return _best_shift(scores, reach, to_colour)
+    scores = _scores(_colour_edges(rgb, size), _depth_edges(depth, valid, size), reach, BLOCKS)
+    ratios = size[0] / depth.shape[0], size[1] / depth.shape[1]
+    scores = ndimage.gaussian_filter(scores, (0, SMOOTHING * ratios[0], SMOOTHING * ratios[1]))
+    return _best_shift(scores, (W / size[1], H / size[0]), max(1.0, *ratios))
 
 
-def orientation_scores(rgb: Floats, depth: Floats, valid: Mask) -> dict[str, float]:
-    """Best score, over all shifts, of the depth as it is, mirrored and turned.
+def orientation_strengths(rgb: Floats, depth: Floats, valid: Mask) -> dict[str, float]:
+    """How well edges agree, at the best small shift, if the depth was mirrored or turned so.
 
-    Quarter turns are tried only if the depth map stands where the image lies, or the reverse.
+    A strength is a score in standard deviations of the scores of all shifts. Quarter turns
+    are tried only if the depth map stands where the image lies, or the reverse.
     """
     H, W = rgb.shape[:2]
     h, w = depth.shape
-    ways = {
-        "as it is": lambda x: x,
-        "mirrored left to right": lambda x: x[:, ::-1],
-        "upside down (mirrored)": lambda x: x[::-1],
-        "turned by 180°": lambda x: x[::-1, ::-1],
-    }
+    ways: dict[str, Callable[[AnyArray], AnyArray]]
     if (H > W) != (h > w):
         ways = {
-            "turned by 90° clockwise": lambda x: np.rot90(x, 1),
-            "turned by 90° counter-clockwise": lambda x: np.rot90(x, -1),
-            "transposed": lambda x: x.T,
+            "turned by 90° clockwise": lambda plane: np.rot90(plane, 1),
+            "turned by 90° counter-clockwise": lambda plane: np.rot90(plane, -1),
+            "transposed": lambda plane: plane.T,
+        }
+    else:
+        ways = {
+            UPRIGHT: lambda plane: plane,
+            "mirrored left to right": lambda plane: plane[:, ::-1],
+            "mirrored top to bottom": lambda plane: plane[::-1],
+            "turned by 180°": lambda plane: plane[::-1, ::-1],
         }
     size, reach = _working_size(H, W)
     colour = _colour_edges(rgb, size)
-    results = {}
+    strengths = {}
     for name, undo in ways.items():
-        edges = _depth_edges(
-            np.ascontiguousarray(undo(depth)), np.ascontiguousarray(undo(valid)), size
-        )
-        results[name] = _best_shift(_scores(colour, edges, reach), reach, (1, 1)).strength
-    return results
+        upright, known = (undo(plane).copy() for plane in (depth, valid))
+        surface = _scores(colour, _depth_edges(upright, known, size), reach, blocks=1).sum(0)
+        strengths[name] = _strength(surface, reach // 3)
+    return strengths
 
 
 def _working_size(H: int, W: int) -> tuple[tuple[int, int], int]:
@@ -104,12 +114,12 @@ def _working_size(H: int, W: int) -> tuple[tuple[int, int], int]:
 
 
 def _colour_edges(rgb: Floats, size: tuple[int, int]) -> NDArray[np.complex64]:
-    """Doubled-angle edges (H, W): strength in [0, 1] relative to the surroundings.
+    """Doubled-angle edges (H, W): strength relative to that of the surroundings.
 
     Dividing by the mean strength around makes a faint silhouette in the shade count as much as a
     strong one in the light, and keeps busy texture from drowning both.
     """
-    image = torch.from_numpy(rgb).permute(2, 0, 1)[None]
+    image = torch.tensor(rgb).permute(2, 0, 1)[None]  # a copy: arrays may be read-only
     planes = bilinear(image, size)[0].numpy()
     strongest = np.zeros(size, np.complex64)
     for plane in planes:
@@ -118,15 +128,14 @@ def _colour_edges(rgb: Floats, size: tuple[int, int]) -> NDArray[np.complex64]:
     strength = np.sqrt(np.abs(strongest))
     around = ndimage.gaussian_filter(strength, max(size) / 40)
     floor = 0.3 * float(strength.mean()) + 1e-3
-    return (strongest / np.maximum(np.abs(strongest), 1e-12) * strength / (around + floor)).astype(
-        np.complex64
-    )
+    direction = strongest / np.maximum(np.abs(strongest), 1e-12)
+    return (direction * strength / (around + floor)).astype(np.complex64)
 
 
 def _depth_edges(depth: Floats, valid: Mask, size: tuple[int, int]) -> NDArray[np.complex64]:
     """Doubled-angle edges (H, W) of the strongest jumps between measured pixels; 0 elsewhere."""
-    known = torch.from_numpy(valid)[None, None]
-    filled = fill_holes(torch.from_numpy(depth)[None, None], known)
+    known = torch.tensor(valid.copy())[None, None]
+    filled = fill_holes(torch.tensor(depth.copy())[None, None], known)
     span = max(float(depth[valid].max() - depth[valid].min()), 1e-9)
     # Steps count relative to the distance; relative maps may hold zeros, hence the floor.
     logarithm = torch.log(filled.clamp_min(0) + 0.05 * span)
@@ -155,74 +164,79 @@ def _doubled_angle(plane: Floats, sigma: float) -> NDArray[np.complex64]:
 
 
 def _scores(
-    colour: NDArray[np.complex64], depth: NDArray[np.complex64], reach: int
-) -> NDArray[np.float64]:
-    """(blocks, 2 reach + 1, 2 reach + 1): correlation of each block's depth edges, by shift.
+    colour: NDArray[np.complex64], depth: NDArray[np.complex64], reach: int, blocks: int
+) -> NDArray[np.floating]:
+    """(blocks with edges, 2 reach + 1, 2 reach + 1): agreement of each block's depth edges.
 
-    Index [b, reach + dy, reach + dx] holds the score if the depth lay (dx, dy) too far right and
-    down, that is, the colour edges found at the depth edges moved by (-dx, -dy).
+    Index [b, reach + dy, reach + dx] is the score if the depth lay (dx, dy) too far right and down,
+    that is, what colour edges there are under the depth edges moved back by (dx, dy).
     """
     H, W = colour.shape
-    shape = (fft.next_fast_len(H + reach), fft.next_fast_len(W + reach))
-    # The mean edge in reach is taken off, so that a depth edge on a blank wall counts against.
-    aligned = np.abs(colour)
-    weights = np.abs(depth)
-    spectrum = fft.fft2(colour, shape)
-    strength_spectrum = fft.fft2(aligned, shape)
-    rows = np.linspace(0, H, BLOCKS + 1).round().astype(int)
-    columns = np.linspace(0, W, BLOCKS + 1).round().astype(int)
-    shifts = -np.arange(-reach, reach + 1)
-    result = []
-    for top, bottom in zip(rows[:-1], rows[1:], strict=True):
-        for left, right in zip(columns[:-1], columns[1:], strict=True):
-            if not weights[top:bottom, left:right].any():
+    padded = np.pad(colour, reach)
+    rows = np.linspace(0, H, blocks + 1).round().astype(int)
+    columns = np.linspace(0, W, blocks + 1).round().astype(int)
+    results = []
+    for top, bottom in pairwise(rows):
+        for left, right in pairwise(columns):
+            block = depth[top:bottom, left:right]
+            if not block.any():
                 continue
-            block = np.zeros_like(depth)
-            block[top:bottom, left:right] = depth[top:bottom, left:right]
-            parallel = fft.ifft2(spectrum * np.conj(fft.fft2(block, shape))).real
-            anything = fft.ifft2(strength_spectrum * np.conj(fft.fft2(np.abs(block), shape))).real
-            both = 0.5 * (parallel + anything)
-            result.append(both[np.ix_(shifts, shifts)])
-    if not result:
-        return np.zeros((0, 2 * reach + 1, 2 * reach + 1))
-    return np.stack(result)
+            around = padded[top : bottom + 2 * reach, left : right + 2 * reach]
+            shape = (fft.next_fast_len(around.shape[0]), fft.next_fast_len(around.shape[1]))
+            # Parallel edges count fully, edges at 45° half, crossing ones not at all.
+            spectrum = fft.fft2(around, shape) * np.conj(fft.fft2(block, shape))
+            spectrum += fft.fft2(np.abs(around), shape) * np.conj(fft.fft2(np.abs(block), shape))
+            score = 0.5 * fft.ifft2(spectrum).real[: 2 * reach + 1, : 2 * reach + 1]
+            results.append(score[::-1, ::-1])
+    return np.stack(results) if results else np.zeros((0, 2 * reach + 1, 2 * reach + 1))
 
 
 def _best_shift(
-    scores: NDArray[np.float64], reach: int, to_colour: tuple[float, float]
+    scores: NDArray[np.floating], to_colour: tuple[float, float], ratio: float
 ) -> Misalignment:
     """Peak of the summed scores with its bootstrap scatter, in pixels of the colour image."""
-    if len(scores) < 3:
+    if len(scores) < FEWEST_BLOCKS:
         return Misalignment(0.0, 0.0, float("inf"), False, 0.0, 0.0, 0.0)
     total = scores.sum(0)
+    reach = len(total) // 2
     x, y = _peak(total)
-    rng = np.random.default_rng(0)
-    counts = rng.multinomial(len(scores), np.full(len(scores), 1 / len(scores)), DRAWS)
+    chances = np.full(len(scores), 1 / len(scores))
+    counts = np.random.default_rng(0).multinomial(len(scores), chances, DRAWS)
     drawn = np.einsum("db,byx->dyx", counts, scores)
     peaks = np.array([_peak(surface) for surface in drawn])
-    # The middle half tells the scatter: a few draws without the decisive edges may go anywhere.
-    errors = np.hypot(*((peaks - (x, y)) * to_colour).T)
-    spread = float(np.quantile(errors, 0.75))
+    # Three quarters tell the scatter: a few draws without the decisive edges may go anywhere.
+    spread = float(np.quantile(np.hypot(*((peaks - (x, y)) * to_colour).T), 0.75))
     row, column = np.unravel_index(int(total.argmax()), total.shape)
-    doubt = float(np.mean(drawn[:, row, column] > drawn[:, reach, reach]))
-    strength = float((total.max() - total.mean()) / max(float(total.std()), 1e-12))
-    gain = float(total.max() / max(float(total[reach, reach]), 1e-12) - 1)
     at_rim = max(abs(row - reach), abs(column - reach)) == reach
-    certain = not at_rim and spread < 1.5 * max(to_colour) and strength > 3
+    enough = spread <= max(to_colour) * max(LARGEST_SPREAD, LARGEST_SPREAD_LOW * ratio)
     return Misalignment(
-        x * to_colour[0], y * to_colour[1], spread, certain, doubt, gain, strength
+        x=x * to_colour[0],
+        y=y * to_colour[1],
+        spread=spread,
+        certain=bool(enough and not at_rim and _strength(total) > WEAKEST),
+        doubt_of_zero=float(np.mean(drawn[:, row, column] > drawn[:, reach, reach])),
+        gain=float(total.max() / max(float(total[reach, reach]), 1e-12) - 1),
+        strength=_strength(total),
     )
 
 
-def _peak(surface: NDArray[np.float64]) -> tuple[float, float]:
+def _strength(surface: NDArray[np.floating], within: int | None = None) -> float:
+    """Highest score, of shifts up to `within` if given, in standard deviations of all scores."""
+    reach = len(surface) // 2
+    middle = slice(None) if within is None else slice(reach - within, reach + within + 1)
+    rise = surface[middle, middle].max() - surface.mean()
+    return float(rise / max(float(surface.std()), 1e-12))
+
+
+def _peak(surface: NDArray[np.floating]) -> tuple[float, float]:
     """(x, y) of the maximum against the centre, to a fraction of a pixel by a parabola."""
     row, column = np.unravel_index(int(surface.argmax()), surface.shape)
     reach = surface.shape[0] // 2
 
-    def refined(line: NDArray[np.float64], at: int) -> float:
+    def refined(line: NDArray[np.floating], at: int) -> float:
         if not 0 < at < len(line) - 1:
             return float(at)
-        before, here, after = line[at - 1 : at + 2]
+        before, here, after = (float(value) for value in line[at - 1 : at + 2])
         bend = before - 2 * here + after
         return at + (0.5 * (before - after) / bend if bend < 0 else 0.0)
 

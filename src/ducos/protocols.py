@@ -26,8 +26,8 @@ class Protocol:
     source: what is degraded: the target; the pair's real sensor map ("sensor"); or the sensor map
         where there is one, else the target ("any").
     scales: the published ones, used when none is asked for; () when the data decide.
-    modcrop: the image is first cut, at its right and bottom, to whole multiples of this: of the
-        scale, or of no number (1).
+    modcrop: the image is first cut, at its right and bottom, to multiples of the scale, or of this
+        number; 1 leaves it whole.
     border: pixels dropped on every side of the prediction before it is scored.
     normalisation: what the network's [0, 1] stands for: the range of the low-resolution input, or
         that of the ground truth, which no user has.
@@ -41,7 +41,7 @@ class Protocol:
     details: str = "Pillow's bicubic on float values, to floor(side / scale)"
     source: Literal["target", "sensor", "any"] = "target"
     scales: tuple[float, ...] = (4.0, 8.0, 16.0)
-    modcrop: Literal["scale", 1] = "scale"
+    modcrop: Literal["scale"] | int = "scale"
     border: int = 6
     normalisation: Literal["low", "target"] = "low"
     averaging: Literal["per image"] = "per image"
@@ -76,15 +76,13 @@ class Protocol:
                     f"{self.name} cuts images to multiples of the scale, which must be whole;"
                     f" got {scale:g}: use the protocol `arbitrary`"
                 )
-        return tuple(dict.fromkeys(scales or self.scales))
+        return tuple(dict.fromkeys(float(scale) for scale in scales or self.scales))
 
     def cut(self, size: Size, scale: float | None) -> Size:
         """Size of the image after cutting it at the right and bottom."""
-        if self.modcrop == 1 or scale is None:
-            return size
-        step = int(scale)
+        step = self.modcrop if self.modcrop != "scale" else int(scale or 1)
         if min(size) < step:
-            raise InputError(f"an image of {size[1]}×{size[0]} is too small for ×{step}")
+            raise InputError(f"an image of {size[1]}×{size[0]} is too small to be cut to {step} px")
         return size[0] // step * step, size[1] // step * step
 
     def scored(self, size: Size) -> tuple[slice, slice]:

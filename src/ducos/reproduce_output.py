@@ -17,7 +17,7 @@ from ducos.preview import Picture
 from ducos.published import Figures
 
 METRICS = {"rmse": ("RMSE", 2), "mae": ("MAE", 2), "delta105": ("δ1.05", 2)}
-KEY = "RMSE, shorter is better. Filled: measured here. Outline: published, same protocol. "
+KEY = "RMSE, shorter is better. Filled: measured here. Outline: published. "
 TICK = "Orange tick: published, trained on NYU v2."
 
 
@@ -119,7 +119,7 @@ def as_text(report: Report) -> str:
 
 
 def _cells(report: Report, block: Block) -> tuple[list[str], list[list[str]]]:
-    """Header and rows; a published column shows only the metrics that some line of it has."""
+    """Header (as group|title) and rows; a published column shows only metrics some line has."""
     shown = {
         column: [
             metric
@@ -132,8 +132,9 @@ def _cells(report: Report, block: Block) -> tuple[list[str], list[list[str]]]:
         ]
         for column in report.columns
     }
-    header = ["method", *(f"measured {title}" for title, _ in METRICS.values())]
-    header += [f"{column} {METRICS[m][0]}" for column, metrics in shown.items() for m in metrics]
+    groups = {"measured": list(METRICS), **shown}
+    header = ["method"]
+    header += [f"{group}|{METRICS[m][0]}" for group, metrics in groups.items() for m in metrics]
     rows = []
     for line in block.lines:
         row = [line.name, *(_number(line.measured.get(m), m) for m in METRICS)]
@@ -145,9 +146,16 @@ def _cells(report: Report, block: Block) -> tuple[list[str], list[list[str]]]:
 
 
 def _aligned(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Columns padded to their widest cell: texts to the left, figures to the right."""
-    table = [list(header), *[list(row) for row in rows]]
+    """Columns padded to their widest cell: texts to the left, figures to the right.
+
+    Headings of the form group|title get a line above, where each group stands once.
+    """
+    groups, titles = _split(header)
+    table = [titles, *[list(row) for row in rows]]
     widths = [max(len(cell) for cell in column) for column in zip(*table, strict=True)]
+    for number, group in enumerate(groups):  # a group of one column may be wider than it
+        alone = groups.count(group) == 1 and bool(group)
+        widths[number] = max(widths[number], len(group)) if alone else widths[number]
     last = len(widths) - 1
 
     def padded(number: int, cell: str) -> str:
@@ -156,9 +164,20 @@ def _aligned(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
         figures = all(_is_figure(row[number]) for row in rows)
         return cell.rjust(widths[number]) if figures else cell.ljust(widths[number])
 
-    return "\n".join(
-        "  ".join(padded(n, cell) for n, cell in enumerate(row)).rstrip() for row in table
-    )
+    lines = ["  ".join(padded(n, cell) for n, cell in enumerate(row)).rstrip() for row in table]
+    if any(groups):
+        above = ""
+        for number, group in enumerate(groups):
+            if group and group not in groups[:number]:
+                above = above.ljust(sum(widths[:number]) + 2 * number) + group
+        lines.insert(0, above)
+    return "\n".join(lines)
+
+
+def _split(header: Sequence[str]) -> tuple[list[str], list[str]]:
+    """group|title -> groups and titles; no group is an empty one."""
+    parts = [cell.rpartition("|") for cell in header]
+    return [group for group, _, _ in parts], [title for _, _, title in parts]
 
 
 def _is_figure(cell: str) -> bool:
@@ -236,6 +255,12 @@ def as_latex(report: Report) -> str:
 
 
 def _latex_table(title: str, header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    groups, titles = _split(header)
+    above = ""
+    if any(groups):
+        spans = [(group, groups.count(group)) for group in dict.fromkeys(groups) if group]
+        cells = [rf"\multicolumn{{{count}}}{{c}}{{{_escaped(group)}}}" for group, count in spans]
+        above = " & " + " & ".join(cells) + " & \\\\\n"
     body = "\n".join(" & ".join(_escaped(cell) for cell in row) + r" \\" for row in rows)
     return "\n".join(
         (
@@ -244,7 +269,7 @@ def _latex_table(title: str, header: Sequence[str], rows: Sequence[Sequence[str]
             rf"\caption{{{_escaped(title)}}}",
             rf"\begin{{tabular}}{{l{'r' * (len(header) - 2)}l}}",
             r"\toprule",
-            " & ".join(_escaped(cell) for cell in header) + r" \\",
+            above + " & ".join(_escaped(cell) for cell in titles) + r" \\",
             r"\midrule",
             body,
             r"\bottomrule",

@@ -163,8 +163,9 @@ def fit(
                 run.optimizer.step()
             measured = average_numbers({"loss": loss, **objectives, **values}, world)
             run.dual.observe(measured)
-            if settings.average:
-                update_average(run.average, run.model, settings.average)
+            if settings.average:  # short memory at first, or the random start would linger
+                decay = min(settings.average, (1 + run.step) / (10 + run.step))
+                update_average(run.average, run.model, decay)
             run.step += 1
 
             means = None

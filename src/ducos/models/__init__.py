@@ -8,7 +8,19 @@ from torch import nn
 
 from ducos.errors import InputError, build
 from ducos.models.bicubic import Bicubic
+from ducos.models.classical import (
+    Align,
+    Bilinear,
+    DomainTransform,
+    FastBilateralSolver,
+    FastGlobalSmoother,
+    GuidedFilter,
+    JointBilateral,
+    Nearest,
+    WeightedMedian,
+)
 from ducos.models.cunet import CUNet
+from ducos.models.dada import DADA
 from ducos.models.dctnet import DCTNet
 from ducos.models.djf import DJF
 from ducos.models.dkn import DKN
@@ -20,6 +32,7 @@ from ducos.models.fdsr import FDSR
 from ducos.models.prediction import Prediction
 from ducos.models.prompt_alone import PromptAlone
 from ducos.models.promptda import PromptDA
+from ducos.models.sgnet import SGNet
 from ducos.prompts import create_prompt
 
 
@@ -76,6 +89,21 @@ MODELS: dict[str, Entry] = {
     "dctnet": Entry(DCTNet, "guide edges by a cosine-transform solve (CVPR 2022)", "none stated"),
     "dornet": Entry(DORNet, "learns the degradation by itself (CVPR 2025)"),
     "dornet-t": Entry(partial(DORNet, tiny=True), "DORNet, the small one (CVPR 2025)"),
+    "sgnet-x4": Entry(partial(SGNet, scale=4), "gradient and frequency guidance (AAAI 2024)"),
+    "sgnet-x8": Entry(partial(SGNet, scale=8), "the same, for ×8"),
+    "sgnet-x16": Entry(partial(SGNet, scale=16), "the same, for ×16"),
+    "dada": Entry(DADA, "learned diffusion anchored to the input (CVPR 2023)", "MIT"),
+    "nearest": Entry(Nearest, "copies the nearest measurement"),
+    "bilinear": Entry(Bilinear, "linear interpolation, never overshoots"),
+    "joint-bilateral": Entry(JointBilateral, "joint bilateral upsampling (2007)"),
+    "weighted-median": Entry(WeightedMedian, "colour-weighted median (2013)"),
+    "guided-filter": Entry(GuidedFilter, "guided filter fitted at low resolution (2010, 2015)"),
+    "domain-transform": Entry(DomainTransform, "domain transform filter (2011)"),
+    "fast-global-smoother": Entry(FastGlobalSmoother, "edge-aware least squares (2014)"),
+    "fast-bilateral-solver": Entry(FastBilateralSolver, "bilateral-grid least squares (2016)"),
+    "align": Entry(
+        Align, "a prompt's depth robustly fitted to the measurements", prompt="depth-anything-v2-s"
+    ),
 }
 
 

@@ -1,8 +1,15 @@
-"""Building blocks shared by several networks, smallest first."""
+"""Building blocks shared by several networks, smallest first.
+
+Module names are those of the RCAN family's checkpoints, so that published weights fit.
+"""
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
+
+
+def conv(inputs: int, outputs: int, kernel: int = 3) -> nn.Conv2d:
+    """Convolution that keeps the size."""
+    return nn.Conv2d(inputs, outputs, kernel, padding=kernel // 2)
 
 
 class ChannelAttention(nn.Module):
@@ -11,26 +18,28 @@ class ChannelAttention(nn.Module):
     def __init__(self, channels: int, reduction: int = 16):
         super().__init__()
         squeezed = max(1, channels // reduction)
-        self.squeeze = nn.Conv2d(channels, squeezed, 1)
-        self.excite = nn.Conv2d(squeezed, channels, 1)
+        self.conv_du = nn.Sequential(
+            conv(channels, squeezed, 1), nn.ReLU(), conv(squeezed, channels, 1), nn.Sigmoid()
+        )
 
     def forward(self, x: Tensor) -> Tensor:
-        mean = x.mean((2, 3), keepdim=True)  # (B, C, 1, 1)
-        return x * torch.sigmoid(self.excite(F.relu(self.squeeze(mean))))
+        return x * self.conv_du(x.mean((2, 3), keepdim=True))
 
 
 class ResidualBlock(nn.Module):
-    """conv - LeakyReLU - conv - channel attention, plus the input (RCAN's RCAB)."""
+    """conv - LeakyReLU - conv - channel attention, plus the input. slope 0 is a plain ReLU."""
 
-    def __init__(self, channels: int, reduction: int = 16, slope: float = 0.2, dilation: int = 1):
+    def __init__(self, channels: int, reduction: int = 16, slope: float = 0.2):
         super().__init__()
-        self.conv1 = nn.Conv2d(channels, channels, 3, padding=dilation, dilation=dilation)
-        self.conv2 = nn.Conv2d(channels, channels, 3, padding=1)
-        self.attention = ChannelAttention(channels, reduction)
-        self.slope = slope
+        self.body = nn.Sequential(
+            conv(channels, channels),
+            nn.LeakyReLU(slope),
+            conv(channels, channels),
+            ChannelAttention(channels, reduction),
+        )
 
     def forward(self, x: Tensor) -> Tensor:
-        return x + self.attention(self.conv2(F.leaky_relu(self.conv1(x), self.slope)))
+        return x + self.body(x)
 
 
 class ResidualGroup(nn.Module):
@@ -38,11 +47,12 @@ class ResidualGroup(nn.Module):
 
     def __init__(self, channels: int, blocks: int = 2, reduction: int = 16):
         super().__init__()
-        self.blocks = nn.Sequential(*[ResidualBlock(channels, reduction) for _ in range(blocks)])
-        self.conv = nn.Conv2d(channels, channels, 3, padding=1)
+        self.body = nn.Sequential(
+            *[ResidualBlock(channels, reduction) for _ in range(blocks)], conv(channels, channels)
+        )
 
     def forward(self, x: Tensor) -> Tensor:
-        return x + self.conv(self.blocks(x))
+        return x + self.body(x)
 
 
 def pearson(a: Tensor, b: Tensor, eps: float = 1e-6) -> Tensor:

@@ -14,57 +14,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from ducos.models.blocks import ResidualBlock, ResidualGroup, conv
 from ducos.models.prediction import Prediction
 from ducos.normalise import range_of
 from ducos.resize import bicubic
-
-
-def conv(inputs: int, outputs: int, kernel: int = 3) -> nn.Conv2d:
-    """Convolution that keeps the size."""
-    return nn.Conv2d(inputs, outputs, kernel, padding=kernel // 2)
-
-
-class ChannelGate(nn.Module):
-    """Channel attention of RCAN under the names of the authors' checkpoints."""
-
-    def __init__(self, channels: int, reduction: int):
-        super().__init__()
-        squeezed = channels // reduction
-        self.conv_du = nn.Sequential(
-            conv(channels, squeezed, 1), nn.ReLU(), conv(squeezed, channels, 1), nn.Sigmoid()
-        )
-
-    def forward(self, x: Tensor) -> Tensor:
-        return x * self.conv_du(x.mean((2, 3), keepdim=True))
-
-
-class GatedBlock(nn.Module):
-    """conv - activation - conv - channel attention, plus the input. slope 0 is a plain ReLU."""
-
-    def __init__(self, channels: int, reduction: int, slope: float = 0.2):
-        super().__init__()
-        self.body = nn.Sequential(
-            conv(channels, channels),
-            nn.LeakyReLU(slope),
-            conv(channels, channels),
-            ChannelGate(channels, reduction),
-        )
-
-    def forward(self, x: Tensor) -> Tensor:
-        return x + self.body(x)
-
-
-class GatedGroup(nn.Module):
-    """Gated blocks and a convolution, plus the input."""
-
-    def __init__(self, channels: int, reduction: int, blocks: int):
-        super().__init__()
-        self.body = nn.Sequential(
-            *[GatedBlock(channels, reduction) for _ in range(blocks)], conv(channels, channels)
-        )
-
-    def forward(self, x: Tensor) -> Tensor:
-        return x + self.body(x)
 
 
 class NormalisedBlock(nn.Module):
@@ -166,7 +119,7 @@ class ColourAlignment(nn.Module):
     def __init__(self, channels: int, reduction: int):
         super().__init__()
         self.dcnrgb = DegradationConvolution(channels)
-        self.rcab1 = GatedBlock(channels, reduction, slope=0)
+        self.rcab1 = ResidualBlock(channels, reduction, slope=0)
         self.conv = conv(channels, channels)
 
     def forward(self, colour: Tensor, features: Tensor, vector: Tensor) -> Tensor:
@@ -213,12 +166,12 @@ class Restorer(nn.Module):
         self.dgm3 = Fusion(channels, reduction)
         self.dgm4 = Fusion(channels, reduction)
         self.dgm5 = Fusion(channels, reduction)
-        self.c_d1 = GatedGroup(channels, reduction, blocks=2)
-        self.c_d2 = GatedGroup(channels, reduction, blocks=2)
-        self.c_d3 = GatedGroup(channels, reduction, blocks=2)
-        self.c_d4 = GatedGroup(channels, reduction, blocks=2)
+        self.c_d1 = ResidualGroup(channels, 2, reduction)
+        self.c_d2 = ResidualGroup(channels, 2, reduction)
+        self.c_d3 = ResidualGroup(channels, 2, reduction)
+        self.c_d4 = ResidualGroup(channels, 2, reduction)
         self.c_d5 = nn.Sequential(
-            conv(5 * channels, channels, 1), GatedGroup(channels, reduction, blocks=2)
+            conv(5 * channels, channels, 1), ResidualGroup(channels, 2, reduction)
         )
         self.c_r1 = conv(channels, channels)
         self.c_r2 = conv(channels, channels)

@@ -12,7 +12,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from ducos.models.blocks import pearson
+from ducos.models.blocks import ResidualGroup, pearson
 from ducos.models.prediction import Prediction
 from ducos.resize import bicubic
 
@@ -20,51 +20,6 @@ WIDTHS = (64, 96, 144, 216, 324)
 FUSED_WIDTH = 144
 # The original has no epsilon and gives NaN on constant channels; this one is below its rounding.
 PEARSON_EPS = 1e-12
-
-
-class Attention(nn.Module):
-    """Channel attention with the authors' names."""
-
-    def __init__(self, channels: int):
-        super().__init__()
-        squeezed = channels // 16
-        self.conv_du = nn.Sequential(
-            nn.Conv2d(channels, squeezed, 1),
-            nn.ReLU(),
-            nn.Conv2d(squeezed, channels, 1),
-            nn.Sigmoid(),
-        )
-
-    def forward(self, x: Tensor) -> Tensor:
-        return x * self.conv_du(x.mean((2, 3), keepdim=True))
-
-
-class Block(nn.Module):
-    """Residual channel-attention block with the authors' names."""
-
-    def __init__(self, channels: int):
-        super().__init__()
-        self.body = nn.Sequential(
-            nn.Conv2d(channels, channels, 3, padding=1),
-            nn.LeakyReLU(0.2),
-            nn.Conv2d(channels, channels, 3, padding=1),
-            Attention(channels),
-        )
-
-    def forward(self, x: Tensor) -> Tensor:
-        return x + self.body(x)
-
-
-class Group(nn.Module):
-    """Residual group with the authors' names."""
-
-    def __init__(self, channels: int, blocks: int):
-        super().__init__()
-        layers: list[nn.Module] = [Block(channels) for _ in range(blocks)]
-        self.body = nn.Sequential(*layers, nn.Conv2d(channels, channels, 3, padding=1))
-
-    def forward(self, x: Tensor) -> Tensor:
-        return x + self.body(x)
 
 
 class Fusion(nn.Module):
@@ -99,23 +54,25 @@ class FusionNetwork(nn.Module):
         self.head = nn.Sequential(nn.Conv2d(1, 64, 3, padding=1))
         self.head_rgb = nn.Sequential(nn.Conv2d(3, 64, 3, padding=1))  # never used, in checkpoints
         self.gnn = nn.ModuleList(Fusion(width) for width in WIDTHS[:4])
-        self.c_d1 = Group(WIDTHS[0], 6)
-        self.c_d2 = Group(WIDTHS[1], 4)
-        self.c_d3 = Group(WIDTHS[2], 2)
-        self.c_d4 = Group(WIDTHS[3], 2)
-        self.c_d5 = nn.Sequential(nn.Conv2d(sum(WIDTHS[:4]) + FUSED_WIDTH, 64, 1), Group(64, 4))
+        self.c_d1 = ResidualGroup(WIDTHS[0], 6)
+        self.c_d2 = ResidualGroup(WIDTHS[1], 4)
+        self.c_d3 = ResidualGroup(WIDTHS[2], 2)
+        self.c_d4 = ResidualGroup(WIDTHS[3], 2)
+        self.c_d5 = nn.Sequential(
+            nn.Conv2d(sum(WIDTHS[:4]) + FUSED_WIDTH, 64, 1), ResidualGroup(64, 4)
+        )
         self.c_r1 = nn.Conv2d(WIDTHS[0] + 64, WIDTHS[0], 1)
         self.c_r2 = nn.Conv2d(WIDTHS[1] + 64, WIDTHS[1], 1)
         self.c_r3 = nn.Conv2d(WIDTHS[2] + 64, WIDTHS[2], 1)
         self.c_r4 = nn.Conv2d(WIDTHS[3] + 64, WIDTHS[3], 1)
         self.c_r5 = nn.Conv2d(WIDTHS[4], FUSED_WIDTH, 1)
-        self.c_da2_r1 = Group(64, 2)
-        self.c_da2_r2 = Group(64, 2)
-        self.c_da2_r3 = Group(64, 2)
-        self.c_da2_r4 = Group(64, 2)
+        self.c_da2_r1 = ResidualGroup(64, 2)
+        self.c_da2_r2 = ResidualGroup(64, 2)
+        self.c_da2_r3 = ResidualGroup(64, 2)
+        self.c_da2_r4 = ResidualGroup(64, 2)
         self.conv1 = nn.Conv2d(WIDTHS[3], 1, 3, padding=1)
         self.conv2 = nn.Conv2d(FUSED_WIDTH, 1, 3, padding=1)
-        self.tail = nn.Sequential(Group(64, 4), nn.Conv2d(64, 1, 3, padding=1))
+        self.tail = nn.Sequential(ResidualGroup(64, 4), nn.Conv2d(64, 1, 3, padding=1))
 
     def forward(self, depth: Tensor, prompt: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """depth (B, 1, H, W), prompt (B, 64, H, W) -> prediction and two maps in [0, 1]."""

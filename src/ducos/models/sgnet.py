@@ -14,7 +14,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from ducos.models.dornet import ChannelGate, GatedGroup, conv
+from ducos.models.blocks import ChannelAttention, ResidualGroup, conv
 from ducos.models.prediction import Prediction
 from ducos.normalise import range_of
 from ducos.resize import bicubic, pad_to_multiple
@@ -240,23 +240,24 @@ class GradientNetwork(nn.Module):
         self.c_rgb = conv(3, channels)
         self.c_d = conv(1, channels)
         self.c_fuse = conv(channels, channels)
-        self.rg_d = GatedGroup(channels, reduction=16, blocks=4)
+        self.rg_d = ResidualGroup(channels, reduction=16, blocks=4)
         self.rb_rgbd = Residual(channels)
         self.fuse_process = nn.Sequential(
             conv(2 * channels, channels, 1),
-            GatedGroup(channels, reduction=8, blocks=4),
-            GatedGroup(channels, reduction=8, blocks=4),
+            ResidualGroup(channels, reduction=8, blocks=4),
+            ResidualGroup(channels, reduction=8, blocks=4),
         )
         self.re_g = conv(channels, 1)
         self.re_d = conv(channels, 1)
         self.c_sab = conv(1, channels)
-        self.d1 = nn.Sequential(conv(1, channels), GatedGroup(channels, reduction=8, blocks=8))
-        self.CA = ChannelGate(channels, reduction=4)
+        self.d1 = nn.Sequential(conv(1, channels), ResidualGroup(channels, reduction=8, blocks=8))
+        self.CA = ChannelAttention(channels, reduction=4)
         self.grad_conv = nn.Sequential(
             conv(1, channels), nn.LeakyReLU(0.2), conv(channels, channels)
         )
         self.grad_rg = nn.Sequential(
-            GatedGroup(channels, reduction=8, blocks=4), GatedGroup(channels, reduction=8, blocks=4)
+            ResidualGroup(channels, reduction=8, blocks=4),
+            ResidualGroup(channels, reduction=8, blocks=4),
         )
         self.re_d.requires_grad_(False)
         self.c_sab.requires_grad_(False)
@@ -291,16 +292,16 @@ class SGNet(nn.Module):
         self.rgb_rb4 = Residual(width)
         self.conv_dp1 = conv(1, width)
         self.conv_dp2 = conv(width, 2 * width)
-        self.dp_rg1 = GatedGroup(width, reduction=16, blocks=6)
-        self.dp_rg2 = GatedGroup(2 * width, reduction=16, blocks=6)
-        self.dp_rg3 = GatedGroup(2 * width, reduction=16, blocks=6)
-        self.dp_rg4 = GatedGroup(3 * width, reduction=16, blocks=6)
+        self.dp_rg1 = ResidualGroup(width, reduction=16, blocks=6)
+        self.dp_rg2 = ResidualGroup(2 * width, reduction=16, blocks=6)
+        self.dp_rg3 = ResidualGroup(2 * width, reduction=16, blocks=6)
+        self.dp_rg4 = ResidualGroup(3 * width, reduction=16, blocks=6)
         self.bridge1 = Bridge(width, width, scale)
         self.bridge2 = Bridge(2 * width, width, scale)
         self.bridge3 = Bridge(3 * width, width, scale)
         self.c_de = conv(4 * width, 2 * width, 1)
         self.tail = nn.Sequential(
-            *[GatedGroup(3 * width, reduction=16, blocks=8) for _ in range(3)]
+            *[ResidualGroup(3 * width, reduction=16, blocks=8) for _ in range(3)]
         )
         self.upsampler = Projection(3 * width, scale, up=True)
         self.last_conv = nn.Sequential(conv(3 * width, width), nn.LeakyReLU(0.2), conv(width, 1))

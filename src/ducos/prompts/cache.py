@@ -164,7 +164,8 @@ class FeatureCache:
     def compute(self, picture: Picture) -> Prompt:
         """The prompt's own answer, at full precision."""
         device = next(iter(self.prompt.parameters())).device
-        rgb = torch.from_numpy(np.ascontiguousarray(picture.rgb)).permute(2, 0, 1)[None]
+        # A copy: images that are views of a file or of another process cannot be shared with torch.
+        rgb = torch.from_numpy(np.array(picture.rgb, np.float32, order="C")).permute(2, 0, 1)[None]
         with torch.no_grad():
             features, depth = run_prompt(self.prompt, rgb.to(device))
         return Prompt(tuple(f.cpu() for f in features), None if depth is None else depth.cpu())
@@ -216,9 +217,8 @@ class FeatureCache:
 
     def _write(self, path: Path, prompt: Prompt) -> None:
         tensors = _tensors(prompt)
-        header = {"format": FORMAT, "checksum": _checksum(tensors)}
         with atomic_write(path) as temporary:
-            temporary.write_bytes(save(tensors, header))
+            temporary.write_bytes(save(tensors, {"stamp": _stamp(tensors)}))
         self._evict(keep=path)
 
     def _evict(self, keep: Path) -> None:
@@ -279,22 +279,23 @@ def _tensors(prompt: Prompt) -> dict[str, Tensor]:
     return {name: map.contiguous() for name, map in named.items()}
 
 
-def _checksum(tensors: dict[str, Tensor]) -> str:
-    value = 0
+def _stamp(tensors: dict[str, Tensor]) -> str:
+    """Format and checksum: safetensors itself would not notice a changed bit."""
+    checksum = 0
     for name in sorted(tensors):
-        value = zlib.crc32(tensors[name].contiguous().numpy().tobytes(), value)
-    return f"{value:08x}"
+        checksum = zlib.crc32(tensors[name].numpy().tobytes(), checksum)
+    return f"{FORMAT} {checksum:08x}"
 
 
 def _read(path: Path) -> Prompt | None:
     """What a file holds; None if it is absent, cut short, altered or of another format."""
     try:
         with safe_open(path, framework="pt") as file:
-            header = file.metadata() or {}
+            stamp = (file.metadata() or {}).get("stamp")
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     except (SafetensorError, OSError, ValueError):
         return None
-    if header.get("format") != FORMAT or header.get("checksum") != _checksum(tensors):
+    if stamp != _stamp(tensors):
         return None
     depth = tensors.pop("depth", None)
     return Prompt(tuple(tensors[f"feature{level}"] for level in range(len(tensors))), depth)

@@ -60,9 +60,8 @@ def is_frozen(prompt: torch.nn.Module) -> bool:
 def run_prompt(prompt: Any, rgb: Tensor) -> Prompt:
     """Ask a prompt about rgb (B, 3, H, W); a frozen one runs without autograd.
 
-    A frozen network keeps nothing for a backward pass in any case, unless its input wants
-    gradients. Switched off explicitly, that also holds for an image that does, and autograd's
-    bookkeeping per operation falls away.
+    Nothing is then kept for a backward pass, whatever the image or the mode of the model around it,
+    and no gradient reaches the image through a frozen prompt.
     """
     with torch.set_grad_enabled(torch.is_grad_enabled() and not is_frozen(prompt)):
         return prompt(rgb)

@@ -78,4 +78,10 @@ class TinyPrompt(nn.Module):
             x = self.decode[level](x)
             features.append(x)
         depth = F.pixel_shuffle(self.head(F.relu(x)), STRIDE)
-        return Prompt(tuple(features), bilinear(depth, (H, W)))
+        return Prompt(tuple(normalised(f) for f in features), bilinear(depth, (H, W)))
+
+
+def normalised(x: Tensor) -> Tensor:
+    """Zero mean and unit variance over the channels of each pixel, as a ViT's last norm gives."""
+    x = x - x.mean(1, keepdim=True)
+    return x * torch.rsqrt((x * x).mean(1, keepdim=True) + 1e-4)

@@ -44,10 +44,16 @@ class Table:
 
 @dataclass(frozen=True)
 class Method:
-    """missing: why nothing of it can be measured here; empty when it can."""
+    """missing: why nothing of it can be measured here; empty when it can. never: nor by anybody."""
 
     name: str
     missing: str = ""
+    never: bool = False
+
+    @property
+    def status(self) -> str:
+        """What stands beside figures that were not measured here."""
+        return "reported, not reproduced" if self.never else "reported"
 
 
 @dataclass(frozen=True)
@@ -60,6 +66,7 @@ class Benchmark:
     get: str
 
 
+@cache
 def table(name: str) -> Table:
     """The published table of this name, one of those with figures per dataset."""
     about = sources()

@@ -12,11 +12,10 @@ from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
 
-import numpy as np
-
 from ducos.errors import InputError
-from ducos.synth.materials import Material, Random, linear
-from ducos.synth.shapes import Mesh, project
+from ducos.synth.materials import Random
+from ducos.synth.mesh import Mesh
+from ducos.synth.model_file import load_model
 
 INDEX = "index.json"
 
@@ -139,26 +138,8 @@ class Catalogue:
         return choices[int(rng.integers(len(choices)))] if choices else None
 
     def load_model(self, asset: Asset) -> Mesh:
-        """The mesh of a model: base on z = 0, centred, front towards -y."""
-        with np.load(self.path(asset)) as stored:
-            specs = json.loads(str(stored["materials"]))
-            vertices, corners = stored["vertices"], stored["corners"].astype(np.int32)
-            sizes = stored["face_sizes"].astype(np.int32)
-            metric = project(vertices, corners, sizes)
-            slots = stored["slots"].astype(np.int32)
-            materials = tuple(self._material(spec) for spec in specs)
-            return Mesh(vertices, corners, sizes, stored["uv"], metric, slots, materials)
-
-    def _material(self, spec: dict[str, object]) -> Material:
-        # Real surfaces reflect some light: many libraries paint with pure black and white.
-        colour = linear(np.clip(spec["colour"], 0.15, 0.95))  # type: ignore[call-overload]
-        roughness = float(spec["roughness"])  # type: ignore[arg-type]
-        image = spec["image"]
-        if image is None:
-            return Material("plain", (colour,), roughness=roughness)
         assert self.folder is not None
-        file = self.folder / str(image)
-        return Material("picture", image=file, roughness=roughness, cutout=bool(spec["cutout"]))
+        return load_model(self.folder, asset.file)
 
 
 def licence_table(catalogue: Catalogue, used: dict[str, int]) -> str:

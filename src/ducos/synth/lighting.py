@@ -3,7 +3,6 @@
 import numpy as np
 
 from ducos.synth.materials import Colour, Random
-
 from ducos.synth.placement import Pose, pose_at
 from ducos.synth.scene import Light, Scene, Sky
 from ducos.synth.shapes import cylinder, lathe, tube

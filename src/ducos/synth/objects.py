@@ -1,126 +1,12 @@
 """Small things that stand on tables, shelves and floors, each built from a few forms."""
 
-from collections.abc import Callable
-
 import numpy as np
 
-from ducos.synth import prints
-from ducos.synth.materials import (
-    Material,
-    Palette,
-    Random,
-    lacquer,
-    metal,
-    paint,
-    picture,
-    vary,
-    weave,
-    wood,
-)
-from ducos.synth.shapes import (
-    Floats,
-    Mesh,
-    box,
-    cushion,
-    cylinder,
-    ellipsoid,
-    grid,
-    join,
-    lathe,
-    polygons,
-    rotation,
-    tube,
-)
-
-Maker = Callable[[Random, Palette], Mesh]
-
-
-def smooth_path(rng: Random, start: Floats, end: Floats, sway: float, count: int = 24) -> Floats:
-    """(count, 3) points from start to end, swaying sideways by about `sway` metres."""
-    share = np.linspace(0, 1, count)[:, None]
-    path = start * (1 - share) + end * share
-    for wave in (1, 2, 3):
-        path = path + np.sin(np.pi * wave * share) * rng.normal(0, sway / wave, 3)
-    return path.astype(np.float32)
-
-
-def _hollow(radii: list[float], heights: list[float], wall: float) -> list[tuple[float, float]]:
-    """A closed vessel profile: foot, smooth outside through the given points, rim, inside."""
-    knots = np.linspace(0, 1, len(radii))
-    fine = np.linspace(0, 1, 20)
-    smooth = np.polynomial.polynomial.Polynomial.fit(knots, radii, len(radii) - 1)
-    outer = np.clip(smooth(fine), min(radii), max(radii))
-    height = np.interp(fine, knots, heights)
-    inner = np.maximum(outer - wall, 0.001)
-    inside = [(r, max(z, wall)) for r, z in zip(inner[::-1], height[::-1])]
-    return [(0.0, 0.0), *zip(outer, height), *inside, (0.0, wall)]
-
-
-def vase(rng: Random, palette: Palette) -> Mesh:
-    height, radius = rng.uniform(0.1, 0.35), rng.uniform(0.03, 0.08)
-    radii = [radius * rng.uniform(0.5, 1), radius * rng.uniform(0.9, 1.4)]
-    radii += [radius * rng.uniform(0.6, 1.2), radius * rng.uniform(0.35, 0.9)]
-    return lathe(_hollow(radii, list(np.linspace(0, height, 4)), 0.004), palette.small())
-
-
-def bowl(rng: Random, palette: Palette) -> Mesh:
-    radius, height = rng.uniform(0.06, 0.16), rng.uniform(0.04, 0.1)
-    radii = [radius * 0.45, radius * 0.85, radius]
-    shell = lathe(_hollow(radii, [0.0, height * 0.45, height], 0.005), palette.small(), 40)
-    if rng.random() < 0.5:
-        return shell
-    skin = lacquer(rng)
-    parts = [shell]
-    for _ in range(int(rng.integers(2, 6))):
-        size = radius * rng.uniform(0.55, 0.75)
-        angle, out = rng.uniform(0, 6.28), radius * rng.uniform(0, 0.4)
-        at = (out * np.cos(angle), out * np.sin(angle), height * rng.uniform(0.35, 0.75))
-        parts.append(ellipsoid((size, size, size * rng.uniform(0.85, 1.1)), skin, at))
-    return join(parts)
-
-
-def plate(rng: Random, palette: Palette) -> Mesh:
-    radius = rng.uniform(0.08, 0.15)
-    profile = [(0, 0), (radius * 0.6, 0), (radius, 0.02), (radius, 0.024), (radius * 0.6, 0.006)]
-    count = int(rng.choice([1, 1, 3, 5]))
-    glaze = palette.small()
-    return join([lathe([*profile, (0, 0.006)], glaze, 40).moved(z=0.007 * k) for k in range(count)])
-
-
-def mug(rng: Random, palette: Palette) -> Mesh:
-    radius, height = rng.uniform(0.032, 0.045), rng.uniform(0.07, 0.12)
-    glaze = palette.small()
-    taper = rng.uniform(0.8, 1.1)
-    body = lathe(_hollow([radius * taper, radius], [0.0, height], 0.004), glaze)
-    angle = np.linspace(-1.4, 1.4, 12)
-    bow = height * 0.32
-    path = np.stack(
-        [radius * 0.9 + bow * np.cos(angle), 0 * angle, height / 2 + bow * np.sin(angle)]
-    )
-    return join([body, tube(path.T, 0.006, glaze)])
-
-
-def bottle(rng: Random, palette: Palette) -> Mesh:
-    radius, height = rng.uniform(0.025, 0.05), rng.uniform(0.15, 0.34)
-    neck, shoulder = radius * rng.uniform(0.3, 0.5), height * rng.uniform(0.5, 0.7)
-    outline = [(0, 0), (radius * 0.9, 0), (radius, 0.01), (radius, shoulder)]
-    outline += [(radius * 0.8, shoulder + 0.02), (neck, shoulder + 0.06), (neck, height)]
-    body = lathe([*outline, (0, height)], lacquer(rng))
-    cap = cylinder(neck * 1.2, 0.02, lacquer(rng), (0, 0, height - 0.008))
-    band = np.array([(radius + 0.0005, shoulder * 0.2), (radius + 0.0005, shoulder * 0.85)])
-    label = lathe(band, picture(prints.cover(rng, 128, 320), rng))
-    return join([body, cap, label])
-
-
-def can(rng: Random, palette: Palette) -> Mesh:
-    radius, height = rng.uniform(0.03, 0.08), rng.uniform(0.08, 0.2)
-    shiny = metal(rng)
-    wall = lathe(
-        [(radius, 0.004), (radius, height - 0.004)], picture(prints.cover(rng, 160, 384), rng)
-    )
-    ends = lathe([(0, 0), (radius - 0.002, 0), (radius, 0.004)], shiny)
-    lid = [(radius, height - 0.004), (radius - 0.002, height), (radius - 0.006, height - 0.004)]
-    return join([wall, ends, lathe([*lid, (0, height - 0.004)], shiny)])
+from ducos.synth import plants, prints, vessels
+from ducos.synth.materials import Random, lacquer, metal, paint, picture, vary, weave, wood
+from ducos.synth.mesh import Floats, Mesh, join, rotation
+from ducos.synth.palette import Maker, Palette
+from ducos.synth.shapes import box, cushion, cylinder, ellipsoid, grid, lathe, tube
 
 
 def carton(rng: Random, palette: Palette) -> Mesh:
@@ -146,11 +32,7 @@ def crate(rng: Random, palette: Palette) -> Mesh:
 
 def book(rng: Random, palette: Palette) -> Mesh:
     """A closed book lying on its back cover, spine to the left."""
-    width, height, thick = (
-        rng.uniform(0.11, 0.22),
-        rng.uniform(0.16, 0.3),
-        rng.uniform(0.008, 0.045),
-    )
+    width, height, thick = rng.uniform((0.11, 0.16, 0.008), (0.22, 0.3, 0.045))
     front, back, leaves = palette.cover(), palette.spine(), paint(rng, (0.72, 0.68, 0.58), 0.05)
     board = 0.002
     block = box((width - 0.008, height - 0.008, thick - 2 * board), leaves, (0, 0, board))
@@ -175,91 +57,6 @@ def papers(rng: Random, palette: Palette) -> Mesh:
         sheet = box((0.21, 0.297, 0.0006), printed).turned(rng.normal(0, 0.3))
         sheets.append(sheet.moved(rng.normal(0, 0.03), rng.normal(0, 0.03), 0.0007 * k))
     return join(sheets)
-
-
-def jar_of_sticks(rng: Random, palette: Palette) -> Mesh:
-    """Brushes, pencils or knitting needles in a pot: thin things at many angles."""
-    radius, height = rng.uniform(0.03, 0.06), rng.uniform(0.08, 0.16)
-    parts = [lathe(_hollow([radius, radius * 1.05], [0.0, height], 0.004), palette.small())]
-    for _ in range(int(rng.integers(4, 13))):
-        angle, lean, long = rng.uniform(0, 6.28), rng.uniform(0.05, 0.3), rng.uniform(0.15, 0.36)
-        direction = np.array([np.cos(angle) * lean, np.sin(angle) * lean, 1.0])
-        direction /= np.linalg.norm(direction)
-        foot = np.array([-np.cos(angle), -np.sin(angle), 0]) * radius * 0.4 + [0, 0, 0.006]
-        path = foot + direction * np.linspace(0, long, 4)[:, None]
-        parts.append(tube(path, rng.uniform(0.0015, 0.005), lacquer(rng)))
-    return join(parts)
-
-
-def _leaves(rng: Random, stems: list[Floats], length: float, green: Material) -> Mesh:
-    """Bent pointed leaves along the outer half of each stem."""
-    rows = np.array([(0, 0), (0.35, 0.5), (0.7, 0.4), (1, 0)])  # (along, half width)
-    points, faces = [], []
-    for stem in stems:
-        for anchor in stem[len(stem) // 3 :]:
-            for _ in range(int(rng.integers(0, 3))):
-                out = rng.normal(0, 1, 3)
-                out[2] = abs(out[2]) * 0.4
-                out /= np.linalg.norm(out)
-                side = np.cross(out, [0, 0, 1.0]) + rng.normal(0, 0.3, 3)
-                side /= np.linalg.norm(side) + 1e-9
-                long = length * rng.uniform(0.5, 1.2)
-                wide = long * rng.uniform(0.3, 0.7)
-                droop = -np.array([0, 0, 1]) * long * rng.uniform(0, 0.4)
-                start = len(points)
-                for along, half in rows:
-                    middle = anchor + out * along * long + droop * along**2
-                    fold = np.array([0, 0, half * wide * 0.3])
-                    points += [
-                        middle + side * half * wide + fold,
-                        middle,
-                        middle - side * half * wide + fold,
-                    ]
-                for row in range(3):
-                    first = start + 3 * row
-                    faces += [(first, first + 1, first + 4, first + 3)]
-                    faces += [(first + 1, first + 2, first + 5, first + 4)]
-    return (
-        polygons(points, faces, green) if faces else polygons(np.eye(3) * 1e-3, [(0, 1, 2)], green)
-    )
-
-
-def plant(rng: Random, palette: Palette, tall: float | None = None) -> Mesh:
-    tall = tall or rng.uniform(0.15, 0.5)
-    radius = rng.uniform(0.05, 0.12) * min(1.0, tall + 0.4)
-    depth = radius * rng.uniform(1.1, 1.7)
-    pot = lathe(_hollow([radius * 0.75, radius], [0.0, depth], 0.008), palette.small())
-    soil = cylinder(radius * 0.85, 0.01, paint(rng, (0.05, 0.03, 0.02), 0.0), (0, 0, depth * 0.8))
-    hue = (rng.uniform(0.03, 0.15), rng.uniform(0.12, 0.3), rng.uniform(0.01, 0.07))
-    bark = paint(rng, (rng.uniform(0.06, 0.2), rng.uniform(0.07, 0.18), 0.03), 0.2)
-    base = np.array([0, 0, depth * 0.8])
-    stems = []
-    for _ in range(int(rng.integers(4, 14))):
-        tip = np.array([*rng.normal(0, 0.3 * tall, 2), depth + tall * rng.uniform(0.4, 1)])
-        stems.append(smooth_path(rng, base, tip, 0.05 * tall, 12))
-    thin = np.linspace(rng.uniform(0.003, 0.007), 0.0012, 12).tolist()
-    branches = [tube(stem, thin, bark, 6) for stem in stems]
-    greens = Material("mottled", (hue, vary(rng, hue, 0.5)), 0.03, rng.uniform(0.3, 0.6))
-    leaves = _leaves(rng, stems, rng.uniform(0.04, 0.12) * (0.6 + tall), greens)
-    return join([pot, soil, *branches, leaves])
-
-
-def spiky_plant(rng: Random, palette: Palette) -> Mesh:
-    """Long arching blades from one point, as a spider plant or aloe."""
-    radius, tall = rng.uniform(0.04, 0.08), rng.uniform(0.12, 0.4)
-    pot = lathe(_hollow([radius * 0.8, radius], [0.0, radius * 1.5], 0.006), palette.small())
-    hue = (rng.uniform(0.04, 0.14), rng.uniform(0.14, 0.3), rng.uniform(0.03, 0.08))
-    green = Material("stripes", (hue, vary(rng, hue, 0.6)), 0.012, 0.45, turn=np.pi / 2)
-    parts = [pot]
-    for _ in range(int(rng.integers(12, 30))):
-        angle, reach = rng.uniform(0, 6.28), rng.uniform(0.3, 1.1)
-        share = np.linspace(0, 1, 9)
-        out = radius * 0.3 + reach * tall * share**1.4
-        up = radius * 1.2 + tall * (1.4 * share - (0.4 + reach * 0.6) * share**2)
-        half = rng.uniform(0.004, 0.012) * (1 - share**3) + 0.0005
-        rows = np.stack([np.stack([out, s * half, up - abs(s) * -0.004], 1) for s in (-1, 0, 1)], 1)
-        parts.append(grid(rows, green).turned(angle))
-    return join(parts)
 
 
 def wire_rack(rng: Random, palette: Palette) -> Mesh:
@@ -449,20 +246,20 @@ def tilted(mesh: Mesh, angle: float, axis: str = "x") -> Mesh:
 
 # What clutter is made of: how often each is drawn, and whether it may also lie on its side.
 SMALL_OBJECTS: tuple[tuple[float, Maker, bool], ...] = (
-    (2.0, vase, True),
-    (2.0, bowl, False),
-    (1.5, plate, False),
-    (2.5, mug, True),
-    (2.5, bottle, True),
-    (2.0, can, True),
+    (2.0, vessels.vase, True),
+    (2.0, vessels.bowl, False),
+    (1.5, vessels.plate, False),
+    (2.5, vessels.mug, True),
+    (2.5, vessels.bottle, True),
+    (2.0, vessels.can, True),
     (4.0, carton, True),
     (1.0, crate, True),
     (2.5, book, True),
     (2.5, book_pile, False),
     (1.5, papers, False),
-    (2.0, jar_of_sticks, False),
-    (1.6, plant, False),
-    (0.8, spiky_plant, False),
+    (2.0, vessels.jar_of_sticks, False),
+    (1.6, plants.plant, False),
+    (0.8, plants.spiky_plant, False),
     (1.0, wire_rack, True),
     (1.0, basket, False),
     (1.5, tower, False),

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ducos.synth.shapes import Floats, Mesh, rotation
+from ducos.synth.mesh import Floats, Mesh, rotation
 
 Random = np.random.Generator
 Pose = NDArray[np.float64]
@@ -35,7 +35,9 @@ class Footprint:
 
     def level_share(self) -> float:
         """Share of the cells whose surface is level with the object's top."""
-        return float((self.highest > self.highest.max() - CONTACT).mean())
+        top = float(self.highest.max())
+        tolerance = np.clip(0.15 * (top - float(self.lowest.min())), 0.004, CONTACT)
+        return float((self.highest > top - tolerance).mean())
 
     def forbidden(self) -> "Footprint":
         """The same footprint, too high for anything to rest on."""
@@ -61,13 +63,15 @@ class HeightMap:
     def footprint(self, points: Floats) -> Footprint:
         """Footprint of points (N, 3) around the object's origin."""
         cells = np.round(points[:, :2] / self.cell).astype(np.int64)
-        unique, inverse = np.unique(cells, axis=0, return_inverse=True)
-        inverse = inverse.reshape(-1)
-        lowest = np.full(len(unique), np.inf, np.float32)
-        highest = np.full(len(unique), -np.inf, np.float32)
-        np.minimum.at(lowest, inverse, points[:, 2])
-        np.maximum.at(highest, inverse, points[:, 2])
-        return Footprint(unique, lowest, highest)
+        key = (cells[:, 0] << 32) + cells[:, 1]  # sorting one number is faster than sorting pairs
+        order = np.argsort(key, kind="stable")
+        first = np.flatnonzero(np.diff(key[order], prepend=key[order[0]] - 1))
+        heights = points[order, 2]
+        return Footprint(
+            cells[order[first]],
+            np.minimum.reduceat(heights, first),
+            np.maximum.reduceat(heights, first),
+        )
 
     def index(self, x: float, y: float) -> NDArray[np.int64]:
         return np.round((np.array([x, y]) - self.origin) / self.cell).astype(np.int64)
@@ -106,8 +110,20 @@ class HeightMap:
         limit = np.array(self.heights.shape) - 1
         for di in (-1, 0, 1):
             for dj in (-1, 0, 1):
-                i, j = np.clip(cells + [di, dj], 0, limit).T
+                i, j = np.clip(cells + np.array([di, dj]), 0, limit).T
                 np.maximum.at(self.heights, (i, j), top)
+
+
+def mark(rng: Random, ground: HeightMap, mesh: Mesh, pose: Pose, samples: int = 9000) -> None:
+    """Raise the map under a mesh that stands at a given pose."""
+    turned = mesh.surface_points(rng, samples) @ pose[:3, :3].T.astype(np.float32)
+    x, y, z = (float(v) for v in pose[:3, 3])
+    ground.add(ground.footprint(turned), x, y, z)
+
+
+def at(x: float, y: float) -> Spot:
+    """Always this place."""
+    return lambda: (x, y)
 
 
 def pose_at(x: float, y: float, z: float, angle: float = 0.0) -> Pose:

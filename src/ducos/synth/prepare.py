@@ -16,26 +16,22 @@ and `texture.png` (Google Scanned Objects as OBJ), textures as folders of pictur
 """
 
 import base64
-import json
 import re
 import tarfile
 import tempfile
 import zipfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image
 
 from ducos.errors import InputError
 from ducos.synth.assets import Asset, Catalogue, role_of
+from ducos.synth.model_file import store_model, store_texture
 from ducos.synth.supply import TEXTURE_USES
-from ducos.synth.wavefront import Model, Surface, read_model
+from ducos.synth.wavefront import Surface, read_model
 
-LARGEST_TEXTURE = 768  # pixels of the longer side: more than a 640-pixel picture can show
-MOST_TRIANGLES = 150_000
 TEXTURE_WORDS = {
     "floor": ("floor", "tile", "parquet", "carpet", "rug", "paving"),
     "wood": ("wood", "oak", "pine", "walnut", "plank", "timber"),
@@ -128,7 +124,7 @@ def _furniture(folder: Path, library: Path) -> Iterator[Asset]:
                 continue  # a few files of the libraries are broken
             turn = np.array(item.get("modelRotation", "1 0 0 0 1 0 0 0 1").split(), np.float32)
             upright = fit_furniture(model.vertices, turn.reshape(3, 3), size)  # type: ignore[arg-type]
-            if not _store(folder, key, model, upright):
+            if not store_model(folder, key, model, upright):
                 continue
             yield Asset(
                 key,
@@ -207,7 +203,7 @@ def _scanned(folder: Path, scans: Path) -> Iterator[Asset]:
         model.surfaces = [Surface(texture=texture)]
         model.slots[:] = 0
         key = _slug("scanned", place.name)
-        if _store(folder, key, model, (model.vertices - base).astype(np.float32)):
+        if store_model(folder, key, model, (model.vertices - base).astype(np.float32)):
             yield Asset(
                 key,
                 "model",
@@ -257,7 +253,7 @@ def _textures(folder: Path, pictures: Path, licence: str) -> Iterator[Asset]:
             continue
         use = texture_use(path.relative_to(pictures))
         key = _slug("texture", *path.relative_to(pictures).with_suffix("").parts)
-        file = _store_texture(folder, key, path)
+        file = store_texture(folder, key, path)
         if file is None:
             continue
         kind = "picture" if use == "picture" else "texture"
@@ -273,72 +269,3 @@ def texture_use(path: Path) -> str:
         if any(word in path.stem.lower() for word in words):
             return use
     return "other"
-
-
-# Storing ------------------------------------------------------------------------------------
-
-
-def _store(folder: Path, key: str, model: Model, vertices: NDArray[np.float32]) -> bool:
-    """Write a model as models/<key>.npz; False if it is too heavy or degenerate."""
-    triangles = int((model.face_sizes - 2).sum())
-    if not 4 <= triangles <= MOST_TRIANGLES or not np.isfinite(vertices).all():
-        return False
-    if float(np.ptp(vertices, axis=0).max()) < 1e-3:
-        return False
-    (folder / "models").mkdir(exist_ok=True)
-    (folder / "textures").mkdir(exist_ok=True)
-    specs = [_surface_spec(folder, f"{key}-{i}", s) for i, s in enumerate(model.surfaces)]
-    np.savez_compressed(
-        folder / "models" / f"{key}.npz",
-        vertices=vertices.astype(np.float32),
-        corners=model.corners,
-        face_sizes=model.face_sizes,
-        uv=model.uv.astype(np.float32),
-        slots=model.slots.astype(np.int16),
-        materials=np.array(json.dumps(specs)),
-    )
-    return True
-
-
-def _surface_spec(folder: Path, key: str, surface: Surface) -> dict[str, Any]:
-    """A material as stored. Glass becomes opaque: its depth is its surface anyway."""
-    roughness = float(np.clip(np.sqrt(2.0 / (surface.shininess + 2.0)) * 1.6, 0.15, 0.95))
-    spec: dict[str, Any] = {
-        "colour": list(surface.colour),
-        "roughness": roughness,
-        "image": None,
-        "cutout": False,
-    }
-    if surface.texture is not None:
-        stored = _store_texture(folder, key, surface.texture, surface.mask)
-        if stored is not None:
-            spec["image"], spec["cutout"] = stored
-    return spec
-
-
-def _store_texture(
-    folder: Path, key: str, path: Path, mask: Path | None = None
-) -> tuple[str, bool] | None:
-    """Shrink a picture into textures/; returns its name and whether it has holes."""
-    try:
-        image: Image.Image = Image.open(path)
-        image.load()
-        has_alpha = image.mode in ("RGBA", "LA") or "transparency" in image.info
-        image = image.convert("RGBA" if has_alpha else "RGB")
-        if mask is not None:
-            cut = Image.open(mask).convert("L").resize(image.size)
-            image.putalpha(cut)
-    except (OSError, ValueError):
-        return None
-    holes = image.mode == "RGBA" and int(np.asarray(image)[..., 3].min()) < 128
-    image = image if holes else image.convert("RGB")
-    shrink = LARGEST_TEXTURE / max(image.size)
-    if shrink < 1:
-        width, height = (max(1, round(side * shrink)) for side in image.size)
-        image = image.resize((width, height), Image.Resampling.LANCZOS)
-    name = f"textures/{key}." + ("png" if holes else "jpg")
-    if holes:
-        image.save(folder / name)
-    else:
-        image.save(folder / name, quality=92)
-    return name, holes

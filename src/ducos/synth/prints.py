@@ -14,7 +14,7 @@ Random = np.random.Generator
 Pixels = NDArray[np.uint8]
 Ink = tuple[int, int, int]
 
-SYLLABLES = "ka lo mi ren tos va dul pe sar no bri ell um ge fra ost li quo wen hap ter di".split()
+SYLLABLES = ("ka", "lo", "mi", "ren", "tos", "va", "dul", "pe", "sar", "no", "bri", "ell", "um")
 
 
 def _ink(rng: Random, dark: bool | None = None) -> Ink:
@@ -128,8 +128,8 @@ def cover(rng: Random, height: int = 256, width: int = 192) -> Pixels:
         art = landscape(rng, tall, width) if rng.random() < 0.5 else abstract(rng, tall, width)
         image.paste(Image.fromarray(art), (0, top))
     for _ in range(int(rng.integers(0, 4))):
-        y, tall = rng.uniform(0, height), rng.uniform(0.01, 0.15) * height
-        draw.rectangle((0, y, width, y + tall), fill=_ink(rng))
+        y, band = rng.uniform(0, height), rng.uniform(0.01, 0.15) * height
+        draw.rectangle((0, y, width, y + band), fill=_ink(rng))
     dark_ground = sum(ground) < 330
     for size in (0.13, 0.08, 0.045, 0.045, 0.045):
         if rng.random() < 0.8:

@@ -16,10 +16,11 @@ from numpy.typing import NDArray
 from ducos.synth.blender import blender
 from ducos.synth.camera import Camera, Caster, Rays
 from ducos.synth.materials import Material
+from ducos.synth.mesh import Mesh
+from ducos.synth.nodes import METRIC_LAYER, PICTURE_LAYER
 from ducos.synth.placement import Pose
 from ducos.synth.scene import Light, Scene, Sky
-from ducos.synth.shaders import METRIC_LAYER, PICTURE_LAYER, build_material
-from ducos.synth.shapes import Mesh
+from ducos.synth.shaders import build_material
 
 SAMPLES = 4
 SMOOTH_BELOW = np.radians(38)  # edges flatter than this are shaded round
@@ -103,7 +104,6 @@ class Renderer:
         Sampling a bright HDRI through small windows would double the cost and the noise.
         """
         world = self.bpy.data.worlds.new("sky")
-        world.use_nodes = True
         self.scene.world = world
         nodes, links = world.node_tree.nodes, world.node_tree.links
         background = nodes["Background"]

@@ -9,13 +9,16 @@ import numpy as np
 from ducos.synth import furniture, objects
 from ducos.synth.lighting import light_room
 from ducos.synth.materials import Random
-from ducos.synth.placement import Pose, Spot, drop
+from ducos.synth.mesh import Mesh
+from ducos.synth.placement import Pose, Spot, at, drop
 from ducos.synth.scene import Scene
-from ducos.synth.shapes import Mesh
-from ducos.synth.shell import Opening, Wall, build_shell
+from ducos.synth.shapes import smooth_path
+from ducos.synth.shell import build_shell
 from ducos.synth.supply import Supply
+from ducos.synth.walls import Opening, Wall
 
 THEMES = ("living", "bedroom", "study", "dining", "kitchen", "store")
+LEVEL_TOP = 0.6  # cartons, books and cans carry others; bottles, frames and balls do not
 
 
 class Furnisher:
@@ -30,12 +33,12 @@ class Furnisher:
             self.rng,
             self.scene.ground,
             mesh,
-            lambda: (x, y),
+            at(x, y),
             tries=1,
             angle=angle,
             min_support=0.0,
             on_floor=True,
-            level_top=0.3 if name in ("plant", "lamp") else 0.0,
+            level_top=LEVEL_TOP if name in ("plant", "lamp") else 0.0,
             samples=9000,
         )
         if pose is not None:
@@ -122,23 +125,15 @@ class Furnisher:
             reach + rng.uniform(0, 0.3),
             np.pi + rng.normal(0, 0.4),
         )
-        for make, share in (
-            (objects.monitor, 0.8),
-            (objects.keyboard, 0.6),
-            (objects.table_lamp, 0.5),
+        turn = float(np.arctan2(anchor[1, 0], anchor[0, 0]))
+        for make, share, right, back in (
+            (objects.monitor, 0.8, rng.normal(0, 0.1), 0.12),
+            (objects.keyboard, 0.6, rng.normal(0, 0.1), -0.15),
+            (objects.table_lamp, 0.5, rng.choice([-0.45, 0.45]), 0.12),
         ):
             if rng.random() < share:
-                back = 0.12 if make is not objects.keyboard else -0.15
-                side = (
-                    rng.normal(0, 0.1)
-                    if make is not objects.table_lamp
-                    else rng.choice([-0.45, 0.45])
-                )
-                spot = (anchor @ [side, back, 0, 1])[:2]
-                turn = float(np.arctan2(anchor[1, 0], anchor[0, 0])) + rng.normal(0, 0.1)
-                self.rest(
-                    make.__name__, make(rng, supply.palette), lambda at=spot: (at[0], at[1]), turn
-                )
+                x, y = (anchor @ [right, back, 0, 1])[:2]
+                self.rest("desk", make(rng, supply.palette), at(x, y), turn)
 
     def dining(self) -> None:
         rng, supply = self.rng, self.supply
@@ -190,7 +185,7 @@ class Furnisher:
             spot,
             angle=angle,
             max_height=limit,
-            level_top=0.3,
+            level_top=LEVEL_TOP,
         )
         if pose is not None:
             self.scene.add(name, mesh, pose)
@@ -219,7 +214,7 @@ class Furnisher:
         """Leads lying on the surfaces below them; one that would have to climb is left out."""
         for _ in range(count):
             ends = [np.array([*spot(), 0.0], np.float32) for _ in range(2)]
-            path = objects.smooth_path(self.rng, ends[0], ends[1], 0.08, 60)
+            path = smooth_path(self.rng, ends[0], ends[1], 0.08, 60)
             surface = [self.scene.ground.height_at(float(x), float(y)) for x, y, _ in path]
             if np.abs(np.diff(surface)).max() < 0.03:
                 path[:, 2] = np.array(surface) + 0.004

@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 
 from ducos.synth.materials import Colour
+from ducos.synth.mesh import Mesh
 from ducos.synth.placement import HeightMap, Pose
-from ducos.synth.shapes import Mesh
 
 
 @dataclass(frozen=True)

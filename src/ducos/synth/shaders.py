@@ -8,95 +8,7 @@ import numpy as np
 
 from ducos.synth.blender import blender
 from ducos.synth.materials import Image, Material
-
-METRIC_LAYER = "metric"
-PICTURE_LAYER = "picture"
-
-
-class Graph:
-    """Short-hand for building a node tree: sockets go in as arguments, constants too."""
-
-    def __init__(self, tree: Any, material: Material) -> None:
-        self.tree = tree
-        self.material = material
-
-    def node(self, kind: str, **inputs: Any) -> Any:
-        """A node of type ShaderNode<kind>; inputs by name, spaces written as underscores."""
-        node = self.tree.nodes.new(f"ShaderNode{kind}")
-        for name, value in inputs.items():
-            self.feed(node.inputs[name.replace("_", " ")], value)
-        return node
-
-    def feed(self, socket: Any, value: Any) -> None:
-        """Link a socket to another one, or set it to a constant."""
-        if hasattr(value, "is_output"):
-            self.tree.links.new(value, socket)
-        elif isinstance(value, tuple) and len(value) == 3 and socket.type == "RGBA":
-            socket.default_value = (*value, 1.0)
-        else:
-            socket.default_value = value
-
-    def place(self, stretch: float = 1.0) -> Any:
-        """Coordinates in units of the pattern's scale; stretch > 1 draws it out along u."""
-        layer = self.node("UVMap")
-        layer.uv_map = METRIC_LAYER
-        size = 1.0 / self.material.scale
-        mapping = self.node(
-            "Mapping",
-            Vector=layer.outputs[0],
-            Location=(*self.material.shift, 0.0),
-            Rotation=(0.0, 0.0, self.material.turn),
-            Scale=(size / stretch, size, 1.0),
-        )
-        return mapping.outputs[0]
-
-    def noise(self, vector: Any, scale: float, detail: float = 3.0, distortion: float = 0.0) -> Any:
-        texture = self.node(
-            "TexNoise", Vector=vector, Scale=scale, Detail=detail, Distortion=distortion
-        )
-        texture.noise_dimensions = "2D"
-        return texture.outputs[0]
-
-    def mix(self, share: Any, low: Any, high: Any, blend: str = "MIX") -> Any:
-        """Colour between low (share 0) and high (share 1)."""
-        node = self.node("Mix")
-        node.data_type, node.blend_type = "RGBA", blend
-        self.feed(node.inputs[0], share)
-        self.feed(node.inputs[6], low)
-        self.feed(node.inputs[7], high)
-        return node.outputs[2]
-
-    def math(self, operation: str, *values: Any) -> Any:
-        node = self.node("Math")
-        node.operation = operation
-        for socket, value in zip(node.inputs, values):
-            self.feed(socket, value)
-        return node.outputs[0]
-
-    def steepen(self, value: Any, low: float, high: float) -> Any:
-        """Stretch [low, high] to [0, 1], clamped."""
-        node = self.node("MapRange")
-        for socket, number in zip(node.inputs, (value, low, high, 0.0, 1.0)):
-            self.feed(socket, number)
-        return node.outputs[0]
-
-    def bricks(self, vector: Any, width: float, offset: float, joint: float) -> Any:
-        first, second, mortar = self.material.colours
-        node = self.node(
-            "TexBrick",
-            Vector=vector,
-            Color1=first,
-            Color2=second,
-            Mortar=mortar,
-            Scale=1.0,
-            Mortar_Size=joint,
-            Mortar_Smooth=0.1,
-            Brick_Width=width,
-            Row_Height=1.0,
-        )
-        node.offset = offset
-        return node
-
+from ducos.synth.nodes import PICTURE_LAYER, Graph
 
 # Each pattern returns the colour socket (or constant) and the socket of its relief, or None.
 Paint = tuple[Any, Any]
@@ -165,18 +77,18 @@ def _weave(graph: Graph) -> Paint:
     threads = graph.math("MULTIPLY", _wave(graph, "X"), _wave(graph, "Y"))
     uneven = graph.noise(graph.place(), 0.35, 2.0)
     share = graph.math("MULTIPLY_ADD", threads, 0.6, graph.math("MULTIPLY", uneven, 0.4))
-    return graph.mix(share, *graph.material.colours), threads
+    return graph.between(share), threads
 
 
 def _stripes(graph: Graph) -> Paint:
-    return graph.mix(graph.steepen(_wave(graph, "X"), 0.45, 0.55), *graph.material.colours), None
+    return graph.between(graph.steepen(_wave(graph, "X"), 0.45, 0.55)), None
 
 
 def _gingham(graph: Graph) -> Paint:
     across = graph.steepen(_wave(graph, "X"), 0.45, 0.55)
     along = graph.steepen(_wave(graph, "Y"), 0.45, 0.55)
     both = graph.math("MULTIPLY", graph.math("ADD", across, along), 0.5)
-    return graph.mix(both, *graph.material.colours), None
+    return graph.between(both), None
 
 
 def _checks(graph: Graph) -> Paint:
@@ -187,7 +99,7 @@ def _checks(graph: Graph) -> Paint:
 
 def _carpet(graph: Graph) -> Paint:
     tufts = graph.noise(graph.place(), 1.0, 2.0)
-    return graph.mix(graph.steepen(tufts, 0.3, 0.7), *graph.material.colours), tufts
+    return graph.between(graph.steepen(tufts, 0.3, 0.7)), tufts
 
 
 def _marble(graph: Graph) -> Paint:
@@ -210,12 +122,12 @@ def _leather(graph: Graph) -> Paint:
     cells = graph.node("TexVoronoi", Vector=graph.place(), Scale=1.0)
     cells.voronoi_dimensions = "2D"
     worn = graph.noise(graph.place(), 0.05, 3.0)
-    return graph.mix(worn, *graph.material.colours), cells.outputs[0]
+    return graph.between(worn), cells.outputs[0]
 
 
 def _brushed(graph: Graph) -> Paint:
     streaks = graph.noise(graph.place(stretch=20.0), 3.0, 2.0)
-    return graph.mix(streaks, *graph.material.colours), None
+    return graph.between(streaks), None
 
 
 def _image_node(graph: Graph, vector: Any) -> Any:
@@ -285,7 +197,6 @@ def load_image(image: Image) -> Any:
 def build_material(material: Material) -> Any:
     """The Blender material of this recipe."""
     built = blender().data.materials.new(material.pattern)
-    built.use_nodes = True
     graph = Graph(built.node_tree, material)
     surface = built.node_tree.nodes["Principled BSDF"]
     colour, relief = PATTERNS[material.pattern](graph)
@@ -296,6 +207,7 @@ def build_material(material: Material) -> Any:
         graph.feed(surface.inputs["Base Color"], (0.0, 0.0, 0.0))
         graph.feed(surface.inputs["Emission Color"], colour)
         surface.inputs["Emission Strength"].default_value = material.emission
+        built.cycles.emission_sampling = "NONE"  # seen, but not a lamp: lamps are cheaper
     else:
         graph.feed(surface.inputs["Base Color"], colour)
     if relief is not None and material.bump > 0:

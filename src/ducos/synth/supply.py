@@ -6,23 +6,24 @@ from pathlib import Path
 
 import numpy as np
 
-from ducos.synth import furniture, objects
+from ducos.synth import furniture, objects, plants, seats
 from ducos.synth.assets import Asset, Catalogue
-from ducos.synth.materials import Material, Palette, Random, metal, vary
+from ducos.synth.materials import Material, Random, metal, vary
+from ducos.synth.mesh import Mesh
+from ducos.synth.palette import Maker, Palette
 from ducos.synth.scene import Scene
-from ducos.synth.shapes import Mesh
 
 TEXTURE_USES = ("floor", "wall", "wood", "fabric", "other")
 
-MAKERS: dict[str, tuple[furniture.Maker, ...]] = {
+MAKERS: dict[str, tuple[Maker, ...]] = {
     "table": (furniture.table, furniture.table, furniture.desk),
     "low table": (furniture.coffee_table,),
     "desk": (furniture.desk,),
-    "chair": (furniture.chair, furniture.chair, furniture.chair, furniture.stool),
-    "office chair": (furniture.office_chair, furniture.office_chair, furniture.chair),
-    "sofa": (furniture.sofa, furniture.sofa, furniture.armchair),
-    "armchair": (furniture.armchair,),
-    "bed": (furniture.bed,),
+    "chair": (seats.chair, seats.chair, seats.chair, seats.stool),
+    "office chair": (seats.office_chair, seats.office_chair, seats.chair),
+    "sofa": (seats.sofa, seats.sofa, seats.armchair),
+    "armchair": (seats.armchair,),
+    "bed": (seats.bed,),
     "nightstand": (furniture.nightstand,),
     "case": (furniture.chest, furniture.wardrobe, furniture.open_rack, furniture.chest),
     "bookcase": (furniture.bookcase,),
@@ -30,7 +31,7 @@ MAKERS: dict[str, tuple[furniture.Maker, ...]] = {
     "counter": (furniture.counter,),
     "radiator": (furniture.radiator,),
     "lamp": (furniture.floor_lamp,),
-    "other": (furniture.coat_stand, furniture.stool, furniture.open_rack, furniture.floor_lamp),
+    "other": (furniture.coat_stand, seats.stool, furniture.open_rack, furniture.floor_lamp),
 }
 MODEL_SHARE = 0.6  # of furniture whose role exists in the catalogue
 SCANNED_SHARE = 0.7  # of small things, if there are scanned objects
@@ -65,7 +66,7 @@ class Supply:
         asset = self.catalogue.pick(self.rng, "model", "plant")
         if asset is not None and self.rng.random() < 0.5:
             return self.model(asset)
-        return objects.plant(self.rng, self.palette, self.rng.uniform(0.5, 1.3))
+        return plants.plant(self.rng, self.palette, self.rng.uniform(0.5, 1.3))
 
     def hanging(self, role: str) -> tuple[Mesh, Asset] | None:
         """A door or a thing that hangs on a wall, from the catalogue only."""

@@ -3,7 +3,7 @@
 from ducos.synth import objects
 from ducos.synth.lighting import light_room
 from ducos.synth.materials import Random
-from ducos.synth.placement import drop, pose_at
+from ducos.synth.placement import at, drop, mark, pose_at
 from ducos.synth.room import Furnisher
 from ducos.synth.scene import Scene, TableTop
 from ducos.synth.shapes import box
@@ -49,7 +49,7 @@ def _table(crew: Furnisher) -> TableTop:
     mesh = supply.furniture("table")
     x, y = rng.uniform(-0.3, 0.3), rng.uniform(-0.1, 0.4)
     scene.add("table", mesh, pose_at(x, y, 0.0))
-    scene.ground.add(scene.ground.footprint(mesh.surface_points(rng, 30000)), x, y, 0.0)
+    mark(rng, scene.ground, mesh, pose_at(x, y, 0.0), samples=30000)
     w, d, h = (float(v) for v in mesh.size)
     if rng.random() < 0.35:
         wide, deep = w * rng.uniform(0.5, 0.9), d * rng.uniform(0.5, 0.9)
@@ -58,7 +58,7 @@ def _table(crew: Furnisher) -> TableTop:
             rng,
             scene.ground,
             cloth,
-            lambda: (x, y),
+            at(x, y),
             tries=1,
             angle=0.0,
             min_support=0.95,  # it would float over the edge of a round table

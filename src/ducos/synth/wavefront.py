@@ -108,7 +108,7 @@ def read_model(path: Path) -> Model:
     texture = np.where(pairs[:, 1] < 0, known[:, 1] + pairs[:, 1], pairs[:, 1] - 1)
     uv = np.zeros((len(pairs), 2), np.float32)
     if texture_points:
-        flat = np.array([(p + ["0"])[:2] for p in texture_points], np.float32)
+        flat = np.array([[*p, "0"][:2] for p in texture_points], np.float32)
         present = pairs[:, 1] != 0
         uv[present] = flat[texture[present]]
     if corners.min() < 0 or corners.max() >= len(points):
