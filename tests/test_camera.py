@@ -2,7 +2,7 @@
 
 import contextlib
 import json
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 import cv2
 import numpy as np
@@ -18,8 +18,10 @@ from ducos.camera import (
     read_camera,
     read_extrinsics,
     register,
+    registered,
 )
 from ducos.errors import InputError
+from ducos.io import as_depth
 
 DEPTH = Camera(160, 120, 150.0, 151.0, 80.3, 58.9)
 COLOUR = Camera(640, 480, 610.0, 612.0, 318.7, 241.2)
@@ -131,6 +133,36 @@ def test_occluded_is_what_the_near_board_hid():
     _, valid_holes, occluded_holes = register(holes, holes > 0, DEPTH, COLOUR, pose)
     assert (valid & ~valid_holes).sum() > 60
     assert not (occluded_holes & valid).any()
+
+
+def test_registration_by_files(tmp_path):
+    """The whole way of the command line, with refusals that say what is wrong."""
+    depth = cast(DEPTH, HERE, [WALL]).astype(np.float32)
+    low = as_depth(depth, unit="m")
+    names = [tmp_path / name for name in ("depth.json", "colour.json", "pose.json")]
+    pose = turned(1, 0, (0.05, 0, 0))
+    for path, content in zip(
+        names,
+        (
+            asdict(DEPTH),
+            asdict(COLOUR),
+            {"rotation": pose.rotation.tolist(), "translation": pose.translation.tolist()},
+        ),
+        strict=True,
+    ):
+        path.write_text(json.dumps(content))
+    result, sentence = registered(low, (480, 640), *names)
+    expected, valid, _ = register(depth, depth > 0, DEPTH, COLOUR, pose)
+    assert np.array_equal(result.depth, expected)
+    assert np.array_equal(result.valid, valid)
+    assert "50.0 mm apart" in sentence
+    with pytest.raises(InputError, match="cropped or turned"):
+        registered(low, (640, 480), *names)
+    names[2].write_text(json.dumps({"matrix": np.diag([-1, 1, -1, 1]).tolist()}))
+    with pytest.raises(InputError, match="no depth pixel falls"):
+        registered(low, (480, 640), *names)
+    with pytest.raises(InputError, match="relative"):
+        registered(as_depth(depth, unit="relative"), (480, 640), *names)
 
 
 def test_registration_of_a_curved_surface_has_no_cracks():

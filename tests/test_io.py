@@ -591,12 +591,12 @@ def test_bad_files_give_one_sentence(tmp_path: Path, capfd: pytest.CaptureFixtur
 
 
 @pytest.mark.parametrize("suffix", [".png", ".npz", ".npy", ".pfm"])
-def test_truncated_files_are_refused_at_every_length(tmp_path: Path, suffix: str) -> None:
+def test_truncated_files_are_refused_at_any_length(tmp_path: Path, suffix: str) -> None:
     path = tmp_path / f"a{suffix}"
     write_depth(path, *scene())
     content = path.read_bytes()
     spare = 4 if suffix == ".png" else 0  # the checksum of the empty last chunk
-    for length in range(len(content) - spare):
+    for length in range(0, len(content) - spare, 3 if suffix == ".npz" else 1):
         path.write_bytes(content[:length])
         with pytest.raises(InputError):
             read_depth(path)
@@ -615,13 +615,14 @@ def test_truncated_files_of_a_child_are_refused(tmp_path: Path, suffix: str) -> 
 
 @pytest.mark.parametrize("suffix", [".png", ".npz"])
 def test_checksums_are_checked(tmp_path: Path, suffix: str) -> None:
-    """Each byte damaged in turn: the file is refused, or the damage changed nothing we read."""
+    """Bytes damaged in turn: the file is refused, or the damage changed nothing we read."""
     path = tmp_path / f"a{suffix}"
     write_depth(path, *scene())
     sound = read_depth(path)
     content = path.read_bytes()
+    places = range(0, len(content), 3 if suffix == ".npz" else 1)
     refused = 0
-    for at in range(len(content)):
+    for at in places:
         damaged = bytearray(content)
         damaged[at] ^= 1 << (at % 8)
         path.write_bytes(damaged)
@@ -634,7 +635,7 @@ def test_checksums_are_checked(tmp_path: Path, suffix: str) -> None:
         np.testing.assert_array_equal(back.valid, sound.valid, err_msg=f"byte {at}")
         # A damaged name of a chunk or member hides it; what is left is then guessed, and says so.
         assert back.unit == sound.unit or back.guessed
-    assert refused > 0.5 * len(content)
+    assert refused > 0.5 * len(places)
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read and write everything")
@@ -1063,8 +1064,8 @@ def test_a_small_picture_that_unpacks_to_gigabytes_is_refused(tmp_path: Path) ->
         page = file.pages[0]
         at, length = (page.tags[tag].valueoffset for tag in ("StripOffsets", "StripByteCounts"))
     packer = zlib.compressobj(1)
-    zeros = bytes(10_000_000)
-    bomb = b"".join(packer.compress(zeros) for _ in range(125)) + packer.flush()
+    start = packer.compress(bytes(10_000_000)) + packer.flush(zlib.Z_FULL_FLUSH)
+    bomb = start + 124 * start[2:]  # after a full flush the blocks of a stream can be repeated
     content = bytearray(path.read_bytes())
     content[at : at + 4] = len(content).to_bytes(4, "little")
     content[length : length + 4] = len(bomb).to_bytes(4, "little")

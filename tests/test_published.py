@@ -100,8 +100,11 @@ def test_gains_over_the_second_best_that_the_paper_prints(
 
 
 def test_methods_without_a_reason_to_be_missing_are_in_the_package() -> None:
-    measurable = {key for key, method in published.methods().items() if not method.missing}
-    assert measurable <= MODELS.keys()
+    for key, method in published.methods().items():
+        if not method.missing:
+            assert set(method.models) <= MODELS.keys(), key
+    assert published.method_of("sgnet-x8") == "sgnet"
+    assert published.method_of("bicubic") == "bicubic"
 
 
 @pytest.mark.parametrize("method", ["sfg", "ssdnet", "gdnet"])

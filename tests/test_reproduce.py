@@ -32,7 +32,7 @@ from ducos.train import train
 
 CONFIGS = Path(__file__).parents[1] / "configs"
 BASELINES = [
-    *("djf", "djfr", "cunet", "fdkn", "dkn", "fdsr", "dctnet", "dada", "sgnet"),
+    *("djf", "djfr", "cunet", "fdkn", "dkn", "fdsr", "dctnet", "dada", "sgnet-x8"),
     *("dornet", "dornet-t"),
 ]
 MakeDataset = Callable[..., Path]

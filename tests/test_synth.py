@@ -148,7 +148,7 @@ def test_nothing_balances_on_an_edge(rng):
 def test_nothing_rests_on_an_uneven_top(rng):
     ground = HeightMap(2, 2)
     bottle = lathe([(0, 0), (0.05, 0), (0.05, 0.2), (0.01, 0.25), (0, 0.25)], lacquer(rng))
-    assert drop(rng, ground, bottle, at(0, 0), level_top=0.3) is not None
+    assert drop(rng, ground, bottle, at(0, 0), level_top=0.6) is not None
     plate = box((0.06, 0.06, 0.01), lacquer(rng))
     assert drop(rng, ground, plate, at(0, 0), tries=5, min_support=0.0) is None
 

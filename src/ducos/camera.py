@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ducos.errors import InputError
+from ducos.io import DepthMap
 
 Floats = NDArray[np.float32]
 Doubles = NDArray[np.float64]
@@ -414,6 +415,52 @@ def register(
         occluded = np.zeros_like(drawn)
     result = np.where(drawn, 1 / np.where(drawn, nearest, 1.0), 0).astype(np.float32)
     return result, drawn, occluded
+
+
+def registered(
+    low: DepthMap,
+    image_size: Size,
+    depth_intrinsics: str | Path,
+    rgb_intrinsics: str | Path,
+    extrinsics: str | Path,
+) -> tuple[DepthMap, str]:
+    """A depth map brought into the colour camera by three JSON files, and a sentence about it.
+
+    Args:
+        image_size: (height, width) of the colour image.
+    """
+    if low.unit == "relative":
+        raise InputError(
+            "relative depth cannot be registered: it has no metres; pass unit or scale"
+        )
+    depth_camera = checked_camera(depth_intrinsics, "depth", low.depth.shape)
+    rgb_camera = checked_camera(rgb_intrinsics, "colour", image_size)
+    pose = read_extrinsics(extrinsics)
+    depth, valid, occluded = register(low.depth, low.valid, depth_camera, rgb_camera, pose)
+    if not valid.any():
+        raise InputError(
+            "no depth pixel falls into the colour image: check the extrinsics' direction and unit "
+            f"({pose.note})"
+        )
+    height, width = depth.shape
+    sentence = (
+        f"registered to {width}×{height}: {100 * valid.mean():.1f} % seen, "
+        f"{100 * occluded.mean():.1f} % hidden from the depth camera; {pose.note}"
+    )
+    return replace(low, depth=depth, valid=valid), sentence
+
+
+def checked_camera(path: str | Path, which: str, size: tuple[int, ...]) -> Camera:
+    """Camera of a file whose picture has this (height, width), up to resizing."""
+    height, width = size
+    camera = read_camera(path, which, (height, width))
+    stretch = (camera.width / camera.height) / (width / height)
+    if max(stretch, 1 / stretch) > 1.02:
+        raise InputError(
+            f"{path} describes a {camera.width}×{camera.height} picture, but it is {width}×{height}:"
+            " another aspect ratio, so it was cropped or turned; give the intrinsics of this picture"
+        )
+    return camera
 
 
 def registered_size(depth_camera: Camera, rgb_camera: Camera) -> Size:

@@ -63,9 +63,9 @@ def load_model(path: Path) -> tuple[nn.Module, ModelSpec, dict]:
     try:
         spec = ModelSpec(**json.loads(header["spec"]))
         about = json.loads(header.get("about", "{}"))
-    except (ValueError, TypeError) as problem:
+        model = spec.build()
+    except (ValueError, TypeError, AttributeError) as problem:
         raise InputError(f"{path} has a broken header ({problem}); write it again") from None
-    model = spec.build()
     load_strictly(model, tensors, path)
     return model.eval(), spec, about
 
@@ -120,7 +120,10 @@ def load_training(path: Path) -> tuple[dict[str, dict[str, Tensor]], dict]:
     for name, value in tensors.items():
         group, _, rest = name.partition("/")
         groups.setdefault(group, {})[rest] = value
-    return groups, json.loads(header["values"])
+    try:
+        return groups, json.loads(header["values"])
+    except (KeyError, ValueError):
+        raise InputError(f"{path} lacks the values of a training state; it is damaged") from None
 
 
 def optimizer_tensors(optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:

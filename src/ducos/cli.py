@@ -180,7 +180,7 @@ def train(
     from ducos.train import train as run
 
     final = run(load_config(config, override), out, resume=resume, overfit=overfit)
-    if final.exists():
+    if final:
         print(f"done: {final}")
     else:
         print(f"stopped and saved; continue with: ducos train {config} -o {out} --resume")

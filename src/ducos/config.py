@@ -54,6 +54,9 @@ class DataConfig(Section):
     def _scales_in_order(self) -> "DataConfig":
         if not 1 <= self.scales[0] <= self.scales[1]:
             raise ValueError(f"scales must be 1 <= smallest <= largest, got {self.scales}")
+        shares = self.degradations.values()
+        if not all(share >= 0 for share in shares) or not sum(shares) > 0:
+            raise ValueError(f"degradations are positive shares, got {self.degradations}")
         return self
 
 

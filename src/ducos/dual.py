@@ -57,6 +57,7 @@ class Dual:
         self.scale = 1.0  # what is left of every rate under compounding decay
         self._sums = dict.fromkeys(self.constraints, 0.0)
         self._count = 0
+        self._skipped = 0  # batches with a NaN since the last step
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -78,6 +79,7 @@ class Dual:
     def observe(self, values: Mapping[str, float]) -> None:
         """Accumulate constraint values until the next `step`; a batch with a NaN has no say."""
         if not all(math.isfinite(values[name]) for name in self.constraints):
+            self._skipped += 1
             return
         for name in self.constraints:
             self._sums[name] += float(values[name])
@@ -86,8 +88,12 @@ class Dual:
     def step(self, epoch: int = 1, epochs: int = 1) -> dict[str, float]:
         """Dual ascent on the mean of what was observed; returns those means.
 
-        epoch counts from 1 to epochs, as in Alg. 1.
+        epoch counts from 1 to epochs, as in Alg. 1. If every batch had a NaN, so do the means, and
+        the multipliers stay.
         """
+        if self._count == 0 and self._skipped:
+            self._skipped = 0
+            return dict.fromkeys(self.constraints, math.nan)
         if self._count == 0:
             raise InputError("step() before any observe(): there is no constraint value to act on")
         left = 1 - epoch / epochs

@@ -402,9 +402,10 @@ class Constant(nn.Module):
 
 
 def _contestants(recipe: Recipe, models: Sequence[str], weights: Sequence[str]) -> list[Contestant]:
-    entered = [Contestant(Path(model).stem, model) for model in models]
-    if not models:
-        entered = [Contestant(m, m) for m in dict.fromkeys(("bicubic", default_model()))]
+    entered = [
+        Contestant(published.method_of(Path(model).stem), model)
+        for model in models or dict.fromkeys(("bicubic", default_model()))
+    ]
     names = [*MODELS] if recipe.variants is None else [*recipe.variants]
     for text in weights:
         method, equals, rest = text.partition("=")
@@ -413,6 +414,7 @@ def _contestants(recipe: Recipe, models: Sequence[str], weights: Sequence[str]) 
                 f"--weights takes METHOD=FILE or METHOD=FILE@SCALE, got {text!r};"
                 f" methods: {', '.join(names)}"
             )
+        method = published.method_of(method)
         file, at, scale = rest.rpartition("@")
         try:
             entered.append(
@@ -434,7 +436,8 @@ def _network(recipe: Recipe, contestant: Contestant) -> nn.Module:
         return load(contestant.source)
     model, spec, _ = load_model(source)
     is_variant = recipe.variants is not None and contestant.method in recipe.variants
-    if contestant.method in MODELS and spec.name != contestant.method and not is_variant:
+    known = contestant.method in MODELS or contestant.method in published.methods()
+    if known and not is_variant and published.method_of(spec.name) != contestant.method:
         raise InputError(
             f"{source} holds weights of {spec.name}, not of {contestant.method}; name it so"
         )

@@ -30,6 +30,7 @@ from ducos.dual import PRESETS, Constraint, Dual
 from ducos.errors import InputError
 from ducos.infer import predict
 from ducos.losses import CONSTRAINTS, OBJECTIVES, edge
+from ducos.models import MODELS
 from ducos.processes import (
     StopRequest,
     average_gradients,
@@ -55,16 +56,21 @@ class Run:
 
 def train(
     config: Config, out: Path, *, resume: bool = False, overfit: bool = False, quiet: bool = False
-) -> Path:
-    """Train as configured into the folder `out`; returns the path of the final weights."""
+) -> Path | None:
+    """Train as configured into the folder `out`.
+
+    Returns:
+        the path of the final weights, or None if the run was asked to stop before its end.
+    """
     rank, world = join_processes()
     if config.train.batch_size % world:
         raise InputError(
             f"batch_size {config.train.batch_size} cannot be split over {world} processes; "
             "choose a multiple"
         )
-    out.mkdir(parents=True, exist_ok=True)
     last = out / "last.safetensors"
+    if resume and not last.exists():
+        raise InputError(f"nothing to resume: {last} does not exist; leave --resume out to start")
     if last.exists() and not resume:
         raise InputError(
             f"{out} already holds a run; continue it with --resume or choose another folder"
@@ -85,7 +91,7 @@ def train(
         dual=build_dual(config),
         average=start_average(model) if config.train.average else {},
     )
-    if resume and last.exists():
+    if resume:
         restore(run, last)
     training_set, validation_set = open_data(config)
     batches = PatchBatches(
@@ -106,8 +112,9 @@ def train(
         seed=config.train.seed,
     )
     if rank == 0:
+        out.mkdir(parents=True, exist_ok=True)
         (out / "config.json").write_text(config.model_dump_json(indent=1))
-    log = MetricsLog(out) if rank == 0 else None
+    log = MetricsLog(out, run.step) if rank == 0 else None
     try:
         fit(run, config, spec, batches, validation_set, out, log, rank, world, overfit, quiet)
     finally:
@@ -115,7 +122,7 @@ def train(
             log.close()
         if world > 1:
             dist.destroy_process_group()
-    return out / "final.safetensors"
+    return out / "final.safetensors" if run.step == config.train.steps else None
 
 
 def fit(
@@ -211,9 +218,14 @@ def load(
         batch_size=None,
         sampler=StepSampler(start, stop),
         num_workers=workers,
+        collate_fn=as_it_is,
         generator=torch.Generator(),  # its own, so that loading leaves no trace in the global one
-        collate_fn=lambda batch: batch,
     )
+
+
+def as_it_is(batch: Any) -> Batch:
+    """PatchBatches makes whole batches already."""
+    return batch
 
 
 class StepSampler(Sampler[int]):
@@ -290,11 +302,13 @@ def load_start(model: nn.Module, config: Config) -> None:
         path = Path(config.model.start_prompt)
         tensors, _ = checkpoint.read_tensors(path)
         own: Any = model
+        if not isinstance(getattr(own, "prompt", None), nn.Module):
+            raise InputError(f"{config.model.name} has no prompt to start from {path}")
         prefix = "prompt."
         prompt = {n[len(prefix) :]: t for n, t in tensors.items() if n.startswith(prefix)}
         if not prompt:
             raise InputError(f"{path} holds no prompt; expected tensors named prompt.*")
-        own.prompt.load_state_dict(prompt)
+        checkpoint.load_strictly(own.prompt, prompt, path)
 
 
 def validate(run: Run, config: Config, dataset: Dataset) -> dict[str, float]:
@@ -354,7 +368,10 @@ def restore(run: Run, path: Path) -> None:
     groups, values = checkpoint.load_training(path)
     checkpoint.load_strictly(run.model, groups["model"], path)
     checkpoint.load_optimizer(run.optimizer, groups.get("optimizer", {}))
-    run.average = groups.get("average", {})
+    # The config decides whether an average is kept; a run without one starts it here.
+    saved = groups.get("average", {})
+    for name, value in run.average.items():
+        value.copy_(saved.get(name, run.model.state_dict()[name]))
     torch.set_rng_state(groups["rng"]["torch"])
     run.dual.load_state_dict(values["dual"])
     run.step, run.best = values["step"], values["best"]
@@ -364,7 +381,8 @@ def save_weights(run: Run, spec: ModelSpec, config: Config, path: Path, score: d
     """Weights for use: the average where one is kept."""
     weights = {**checkpoint.stored_weights(run.model), **run.average}
     about = {
-        "licence": "Apache-2.0",
+        "licence": MODELS[spec.name].licence,
+        "prompt_licence": getattr(getattr(run.model, "prompt", None), "licence", None),
         "trained_on": config.data.train,
         "steps": run.step,
         "validation": score,

@@ -8,13 +8,20 @@ from typing import Any
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from ducos.dual import Dual
+from ducos.io import atomic_write
 
 
 class MetricsLog:
     """metrics.jsonl, always; TensorBoard events where it is installed."""
 
-    def __init__(self, out: Path):
-        self.file = (out / "metrics.jsonl").open("a", buffering=1)
+    def __init__(self, out: Path, step: int = 0):
+        """step: where the run goes on; rows of later steps were lost with a killed process."""
+        path = out / "metrics.jsonl"
+        if path.exists():
+            rows = path.read_text().splitlines(keepends=True)
+            with atomic_write(path) as temporary:
+                temporary.write_text("".join(row for row in rows if _step_of(row) <= step))
+        self.file = path.open("a", buffering=1)
         try:
             from torch.utils.tensorboard import SummaryWriter
 
@@ -70,3 +77,11 @@ class ProgressBar:
 
     def __exit__(self, *problem: object) -> None:
         self.progress.stop()
+
+
+def _step_of(row: str) -> float:
+    """The step of a line of metrics.jsonl; a line torn by a kill counts as lost."""
+    try:
+        return float(json.loads(row)["step"])
+    except (ValueError, KeyError):
+        return float("inf")

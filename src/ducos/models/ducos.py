@@ -158,8 +158,17 @@ class DuCos(nn.Module):
         _check("fusion", fusion, FUSIONS)
         _check("recurrence", recurrence, RECURRENCES)
         _check("tail", tail, TAILS)
-        if iterations < 1:
-            raise InputError(f"iterations must be at least 1, got {iterations}")
+        counts = {
+            "channels": channels,
+            "iterations": iterations,
+            "blocks": blocks,
+            "stride": stride,
+        }
+        for name, value in counts.items():
+            if value < 1:
+                raise InputError(f"{name} must be at least 1, got {value}")
+        if corrections < 0:
+            raise InputError(f"corrections must be 0 or more, got {corrections}")
         if not 1 <= stages <= 4:
             raise InputError(f"stages must be 1 to 4 (a prompt has four features), got {stages}")
         self.prompt: Any = ImageBranch(channels, stride, blocks) if prompt is None else prompt

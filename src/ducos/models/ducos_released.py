@@ -12,6 +12,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from ducos.errors import InputError
 from ducos.models.blocks import ResidualGroup, pearson
 from ducos.models.prediction import Prediction
 from ducos.resize import bicubic
@@ -120,6 +121,12 @@ class DuCosReleased(nn.Module):
     def restore(self, rgb: Tensor, up: Tensor) -> Prediction:
         """The authors' function: rgb (B, 3, H, W) and bicubic depth (B, 1, H, W)."""
         prompt = self.depth_anything(rgb)
+        sizes = {tuple(feature.shape[-2:]) for feature in prompt.features}
+        if len(sizes) > 1:
+            raise InputError(
+                f"ducos-released merges four prompt maps of one size, got {sorted(sizes)}; "
+                "choose a ViT prompt such as depth-anything-v2-s or dinov2-s"
+            )
         projected = [layer(f) for layer, f in zip(self.projects, prompt.features, strict=True)]
         lifted = self.resize_layer(self.cc1(torch.cat(projected, 1)))
         lifted = F.interpolate(lifted, size=up.shape[-2:], mode="bicubic", align_corners=True)

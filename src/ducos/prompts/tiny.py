@@ -12,6 +12,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from ducos.errors import InputError
 from ducos.prompts.prompt import Prompt
 from ducos.resize import bilinear
 
@@ -45,6 +46,8 @@ class TinyPrompt(nn.Module):
     ):
         """widths and blocks run from 1/4 to 1/32 of the image size."""
         super().__init__()
+        if len(widths) != 4 or len(blocks) != 4:
+            raise InputError(f"widths and blocks must be four numbers, got {widths} and {blocks}")
         self.channels = (widths[3], widths[2], widths[1], widths[0])
         self.stem = nn.Conv2d(3 * STRIDE**2, widths[0], 3, padding=1)
         self.down = nn.ModuleList(

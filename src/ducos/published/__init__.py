@@ -44,9 +44,14 @@ class Table:
 
 @dataclass(frozen=True)
 class Method:
-    """missing: why nothing of it can be measured here; empty when it can. never: nor by anybody."""
+    """One method of the tables.
+
+    models: the networks of this package that are it. missing: why nothing of it can be measured
+        here; empty when it can. never: nor by anybody.
+    """
 
     name: str
+    models: tuple[str, ...]
     missing: str = ""
     never: bool = False
 
@@ -94,7 +99,15 @@ def sources() -> dict[str, dict[str, str]]:
 
 @cache
 def methods() -> dict[str, Method]:
-    return {key: Method(**facts) for key, facts in _toml("methods").items()}
+    return {
+        key: Method(**{**facts, "models": tuple(facts.get("models", [key]))})
+        for key, facts in _toml("methods").items()
+    }
+
+
+def method_of(model: str) -> str:
+    """The method this network is in the tables; networks that are in none are their own."""
+    return next((key for key, method in methods().items() if model in method.models), model)
 
 
 @cache

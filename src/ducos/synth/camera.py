@@ -21,7 +21,7 @@ Caster = Callable[[Rays, Rays], tuple[Rays, list[str]]]
 
 FIELD_OF_VIEW = {"room": (45.0, 80.0), "tabletop": (35.0, 65.0)}  # horizontal, degrees
 NEAREST = {"room": 0.4, "tabletop": 0.3}  # metres; 98 % of the view lies beyond
-SKY_SHARE = 0.03  # of the view may have no depth
+SKY_SHARE = 0.06  # of the view may have no depth
 GOOD_SCORE = 34.0
 TRIES = 40
 

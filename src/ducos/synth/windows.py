@@ -101,11 +101,12 @@ def _outside(scene: Scene, rng: Random, wall: Wall, hole: Opening, supply: Suppl
     middle, span = (hole.left + hole.right) / 2, 1.6 * away + 3.0
     facade = lit(bricks(rng) if rng.random() < 0.5 else plaster(rng))
     glass, border = lit(lacquer(rng, (0.03, 0.04, 0.06)), 0.5), lit(paint(rng))
-    front = upright((2 * span, 12.0, 0.2), facade, (middle, 6.0 - sink, -away - 0.1))
+    tall = sink + rng.uniform(1.5, 8.0)  # lower houses leave some sky, which has no depth
+    front = upright((2 * span, tall, 0.2), facade, (middle, tall / 2 - sink, -away - 0.1))
     parts = [front]
     pitch = rng.uniform(1.6, 2.8)
     for x in np.arange(-span + 1, span - 1, pitch):
-        for y in np.arange(1.0 - sink, 10 - sink, rng.uniform(2.4, 3.2)):
+        for y in np.arange(1.0 - sink, tall - sink - 1.6, 2.8):
             at = (middle + float(x), float(y) + 0.7, -away + 0.02)
             parts.append(upright((1.0, 1.4, 0.04), glass, at))
             parts.append(upright((1.25, 0.1, 0.2), border, (at[0], at[1] - 0.75, -away + 0.1)))
