@@ -303,6 +303,7 @@ def test_training_works_in_a_thread(tmp_path: Path) -> None:
     assert result[0].is_file()
 
 
+@pytest.mark.timeout(600)
 def test_two_processes_are_one(tmp_path: Path) -> None:
     """torchrun with two processes, half a batch each, against one process with the whole."""
     config = tiny(
@@ -320,11 +321,18 @@ def test_two_processes_are_one(tmp_path: Path) -> None:
         port = probe.getsockname()[1]
     launcher = ["torch.distributed.run", "--nproc-per-node", "2", "--master-port", str(port)]
     arguments = command(as_toml(config, tmp_path / "run.toml"), tmp_path / "two")[1:]
-    finished = subprocess.run(
+    process = subprocess.Popen(
         [sys.executable, "-m", *launcher, *arguments],
-        env=ENVIRONMENT, capture_output=True, text=True, timeout=250,
+        env=ENVIRONMENT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+        start_new_session=True,
     )  # fmt: skip
-    assert finished.returncode == 0, finished.stderr
+    try:
+        _, errors = process.communicate(timeout=500)
+    finally:
+        if process.poll() is None:  # the launcher and what it launched
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+    assert process.returncode == 0, errors
 
     for ours, theirs in zip(rows(tmp_path / "two"), rows(tmp_path / "one"), strict=True):
         assert ours.keys() == theirs.keys()

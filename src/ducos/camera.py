@@ -457,8 +457,8 @@ def checked_camera(path: str | Path, which: str, size: tuple[int, ...]) -> Camer
     stretch = (camera.width / camera.height) / (width / height)
     if max(stretch, 1 / stretch) > 1.02:
         raise InputError(
-            f"{path} describes a {camera.width}×{camera.height} picture, but it is {width}×{height}:"
-            " another aspect ratio, so it was cropped or turned; give the intrinsics of this picture"
+            f"{path} describes a {camera.width}×{camera.height} picture, but {width}×{height} was "
+            "given, cropped or turned; give the intrinsics of this picture"
         )
     return camera
 

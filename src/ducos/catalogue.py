@@ -12,6 +12,7 @@ SIZE = (480, 640)
 
 
 def parameter_count(module: nn.Module) -> int:
+    """Numbers in all parameters, trained or not."""
     return sum(p.numel() for p in module.parameters())
 
 
@@ -25,7 +26,7 @@ def model_rows() -> list[dict]:
             {
                 "name": name,
                 "parameters": parameter_count(model),
-                "gmac": gmac(model),
+                "gmac": gmac(name),
                 "licence": entry.licence,
                 "weights": "embedded" if (WEIGHTS / f"{name}.safetensors").is_file() else None,
                 "prompt": entry.prompt,
@@ -53,9 +54,15 @@ def prompt_rows() -> list[dict]:
     return rows
 
 
-def gmac(model: nn.Module, scale: int = 8) -> float:
-    """Multiply-accumulates in billions for a 640×480 image, counted without computing anything."""
+def gmac(name: str, scale: int = 8) -> float | None:
+    """Multiply-accumulates in billions of convolutions and products for a 640×480 image, counted
+    without computing anything; None for filters without weights."""
+    with torch.device("meta"):
+        # DADA's thousands of diffusion steps hold no convolution; one of them suffices.
+        model = create(name, **({"free_steps": 0, "trained_steps": 1} if name == "dada" else {}))
+    if not parameter_count(model):
+        return None
     H, W = SIZE
     with torch.device("meta"), torch.no_grad(), FlopCounterMode(display=False) as counter:
-        model(torch.empty(1, 3, H, W), torch.empty(1, 1, H // scale, W // scale))
+        model.eval()(torch.empty(1, 3, H, W), torch.empty(1, 1, H // scale, W // scale))
     return round(counter.get_total_flops() / 2e9, 1)

@@ -13,6 +13,8 @@ from ducos.errors import InputError
 
 
 class Section(BaseModel):
+    """A table of the file; it cannot be changed, and knows its keys."""
+
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
@@ -113,6 +115,8 @@ class TrainConfig(Section):
 
 
 class Config(Section):
+    """The whole file."""
+
     model: ModelConfig = ModelConfig()
     data: DataConfig = DataConfig()
     dual: DualConfig = DualConfig()

@@ -255,6 +255,7 @@ def learning_rate(config: Config, step: int) -> float:
 
 
 def set_rate(optimizer: torch.optim.Optimizer, rate: float) -> None:
+    """Use this learning rate from now on."""
     for group in optimizer.param_groups:
         group["lr"] = rate
 
@@ -393,6 +394,7 @@ def save_weights(run: Run, spec: ModelSpec, config: Config, path: Path, score: d
 
 
 def start_average(model: nn.Module) -> dict[str, Tensor]:
+    """A copy of the weights, for `update_average`."""
     return {
         n: v.clone() for n, v in checkpoint.stored_weights(model).items() if v.is_floating_point()
     }

@@ -20,7 +20,7 @@ from typing import Any
 from ducos.errors import InputError
 from ducos.synth.assets import Catalogue, licence_table
 from ducos.synth.blender import require_blender
-from ducos.synth.worker import Job, job_text, view_files, view_id
+from ducos.synth.worker import RECORDS, Job, job_text, view_files, view_id
 
 MANIFEST = "manifest.jsonl"
 SETTINGS = "settings.json"
@@ -182,8 +182,8 @@ def _render_scene(
             text=True,
             errors="replace",
         )
-        report = folder / "records.json"
-        if worker.returncode != 0 or not report.exists():
+        report = folder / RECORDS
+        if not report.exists():  # the exit code says less: Blender can crash while closing
             return [], f"exit code {worker.returncode}: {worker.stdout[-2000:]}"
         records: list[dict[str, Any]] = json.loads(report.read_text(encoding="utf-8"))
         for view in range(views):

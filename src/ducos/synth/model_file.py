@@ -26,8 +26,10 @@ def store_model(folder: Path, key: str, model: Model, vertices: NDArray[np.float
     (folder / "models").mkdir(exist_ok=True)
     (folder / "textures").mkdir(exist_ok=True)
     specs = [_surface_spec(folder, f"{key}-{i}", s) for i, s in enumerate(model.surfaces)]
+    file = folder / "models" / f"{key}.npz"
+    partial = file.with_suffix(".partial.npz")
     np.savez_compressed(
-        folder / "models" / f"{key}.npz",
+        partial,
         vertices=vertices.astype(np.float32),
         corners=model.corners,
         face_sizes=model.face_sizes,
@@ -35,7 +37,18 @@ def store_model(folder: Path, key: str, model: Model, vertices: NDArray[np.float
         slots=model.slots.astype(np.int16),
         materials=np.array(json.dumps(specs)),
     )
+    partial.replace(file)
     return True
+
+
+def stored_size(folder: Path, key: str) -> tuple[float, float, float] | None:
+    """Width, depth and height of a model stored earlier; None if there is none."""
+    file = folder / "models" / f"{key}.npz"
+    if not file.exists():
+        return None
+    with np.load(file) as stored:
+        width, depth, height = np.ptp(stored["vertices"], axis=0)
+    return float(width), float(depth), float(height)
 
 
 def _surface_spec(folder: Path, key: str, surface: Surface) -> dict[str, Any]:

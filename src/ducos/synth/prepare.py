@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 
 from ducos.errors import InputError
 from ducos.synth.assets import Asset, Catalogue, role_of
-from ducos.synth.model_file import store_model, store_texture
+from ducos.synth.model_file import store_model, store_texture, stored_size
 from ducos.synth.supply import TEXTURE_USES
 from ducos.synth.wavefront import Surface, read_model
 
@@ -55,7 +55,7 @@ def prepare_assets(
     textures: Mapping[Path, str] | None = None,
     report: Report = lambda line: None,
 ) -> Catalogue:
-    """Unpack archives into `folder` and (re)write its index; entries already there stay.
+    """Unpack archives into `folder` and update its index; what is already there stays as it is.
 
     Args:
         furniture: .sh3f libraries.
@@ -84,8 +84,8 @@ def prepare_assets(
     for name, found in sources:
         fresh = {asset.key: asset for asset in found}
         catalogue.assets.update(fresh)
+        catalogue.save()
         report(f"{name}: {len(fresh)} assets")
-    catalogue.save()
     return Catalogue.load(folder)
 
 
@@ -111,21 +111,23 @@ def _furniture(folder: Path, library: Path) -> Iterator[Asset]:
         licence = licence_name(general.get("license", "unknown"))
         for number in sorted(items):
             item = items[number]
-            size = tuple(float(item[k]) / 100 for k in ("width", "depth", "height"))
+            width, depth, height = (float(item[k]) / 100 for k in ("width", "depth", "height"))
+            size = (width, depth, height)
             elevation = float(item.get("elevation", 0)) / 100
             door = item.get("doorOrWindow") == "true"
-            role = role_of(item["name"], item.get("category", ""), size, elevation, door)  # type: ignore[arg-type]
+            role = role_of(item["name"], item.get("category", ""), size, elevation, door)
             if role is None:
                 continue
             key = _slug(library.stem, f"{number:04d}", item["name"])
-            try:
-                model = read_model(root / item["model"].lstrip("/"))
-            except (ValueError, OSError):
-                continue  # a few files of the libraries are broken
-            turn = np.array(item.get("modelRotation", "1 0 0 0 1 0 0 0 1").split(), np.float32)
-            upright = fit_furniture(model.vertices, turn.reshape(3, 3), size)  # type: ignore[arg-type]
-            if not store_model(folder, key, model, upright):
-                continue
+            if stored_size(folder, key) is None:
+                try:
+                    model = read_model(root / item["model"].lstrip("/"))
+                except (ValueError, OSError):
+                    continue  # a few files of the libraries are broken
+                turn = np.array(item.get("modelRotation", "1 0 0 0 1 0 0 0 1").split(), np.float32)
+                vertices = fit_furniture(model.vertices, turn.reshape(3, 3), size)
+                if not store_model(folder, key, model, vertices):
+                    continue
             yield Asset(
                 key,
                 "model",
@@ -135,7 +137,7 @@ def _furniture(folder: Path, library: Path) -> Iterator[Asset]:
                 library.name,
                 item.get("creator", "unknown"),
                 licence,
-                size,  # type: ignore[arg-type]
+                size,
                 elevation,
             )
 
@@ -194,16 +196,12 @@ def _scanned(folder: Path, scans: Path) -> Iterator[Asset]:
             shoes += 1
             if shoes % 4:
                 continue
-        model = read_model(place / "model.obj")
-        size = np.ptp(model.vertices, axis=0)
-        if not 0.04 < size.max() < 0.6:
-            continue
-        low, high = model.vertices.min(0), model.vertices.max(0)
-        base = np.array([(low[0] + high[0]) / 2, (low[1] + high[1]) / 2, low[2]])
-        model.surfaces = [Surface(texture=texture)]
-        model.slots[:] = 0
         key = _slug("scanned", place.name)
-        if store_model(folder, key, model, (model.vertices - base).astype(np.float32)):
+        size = stored_size(folder, key)
+        if size is None:
+            _store_scan(folder, key, place / "model.obj", texture)
+            size = stored_size(folder, key)
+        if size is not None:
             yield Asset(
                 key,
                 "model",
@@ -213,8 +211,19 @@ def _scanned(folder: Path, scans: Path) -> Iterator[Asset]:
                 "Google Scanned Objects",
                 "Google Research",
                 "CC-BY-4.0",
-                tuple(float(v) for v in size),  # type: ignore[arg-type]
+                size,
             )
+
+
+def _store_scan(folder: Path, key: str, file: Path, texture: Path) -> None:
+    """Store a scan on its base and centred, unless it is too small or too large for a table."""
+    model = read_model(file)
+    low, high = model.vertices.min(0), model.vertices.max(0)
+    if 0.04 < (high - low).max() < 0.6:
+        base = np.array([(low[0] + high[0]) / 2, (low[1] + high[1]) / 2, low[2]])
+        model.surfaces = [Surface(texture=texture)]
+        model.slots[:] = 0
+        store_model(folder, key, model, (model.vertices - base).astype(np.float32))
 
 
 def _skies(folder: Path, package: Path) -> Iterator[Asset]:

@@ -22,6 +22,7 @@ from ducos.synth.supply import Supply
 from ducos.synth.tabletop import build_tabletop
 
 DEPTH_UNIT = 0.00025  # metres per step of the 16-bit depth image
+RECORDS = "records.json"
 ATTEMPTS = 5  # rooms tried for a seed until one offers enough views
 
 
@@ -128,12 +129,14 @@ def _write(
 
 
 def main() -> None:
-    """Read a job, render it, leave the records in the job's folder as records.json."""
+    """Read a job, render it, and only then leave the records in the job's folder."""
     fields = json.load(sys.stdin)
     fields["size"] = tuple(fields["size"])
     job = Job(**fields)
     records = run(job)
-    (Path(job.folder) / "records.json").write_text(json.dumps(records), encoding="utf-8")
+    partial = Path(job.folder) / "records.partial"
+    partial.write_text(json.dumps(records), encoding="utf-8")
+    partial.replace(Path(job.folder) / RECORDS)
 
 
 def job_text(job: Job) -> str:
