@@ -48,7 +48,10 @@ def stored_weights(model: nn.Module) -> dict[str, Tensor]:
 
 def save_model(path: Path, spec: ModelSpec, weights: dict[str, Tensor], about: dict) -> None:
     """Write a weight file that `load_model` can use on its own. about: licence, data, figures."""
-    header = {"format": FORMAT, "spec": json.dumps(asdict(spec)), "about": json.dumps(about)}
+    stored = asdict(spec)
+    # An acceptance of terms is one user's; it does not travel with the file.
+    stored["prompt_options"].pop("accept_noncommercial", None)
+    header = {"format": FORMAT, "spec": json.dumps(stored), "about": json.dumps(about)}
     write_tensors(path, weights, header)
 
 

@@ -63,6 +63,17 @@ def upscale(
     keep_holes: Annotated[
         bool, typer.Option(help="Leave holes invalid instead of filling them.")
     ] = False,
+    depth_intrinsics: Annotated[
+        Path | None, typer.Option(help="JSON of the depth camera, see docs/cameras.md.")
+    ] = None,
+    rgb_intrinsics: Annotated[Path | None, typer.Option(help="JSON of the colour camera.")] = None,
+    extrinsics: Annotated[Path | None, typer.Option(help="JSON, depth to colour camera.")] = None,
+    field_of_view: Annotated[
+        float | None, typer.Option(help="Horizontal degrees, for a cloud without intrinsics.")
+    ] = None,
+    cloud: Annotated[Path | None, typer.Option(help="Also write a point cloud, .ply")] = None,
+    mesh: Annotated[Path | None, typer.Option(help="Also write a mesh, .glb")] = None,
+    cloud_preview: Annotated[Path | None, typer.Option(help="Picture of the cloud.")] = None,
     consistent: Annotated[
         bool, typer.Option(help="Make the result agree with the input when shrunk again.")
     ] = False,
@@ -81,6 +92,24 @@ def upscale(
         io.check_output(preview)
     image = read_colour(rgb)
     low = read_low(depth, unit, scale, mask)
+    views = [path for path in (cloud, mesh, cloud_preview) if path]
+    for path in views:
+        io.check_output(path)
+    if depth_intrinsics or extrinsics:
+        if not (depth_intrinsics and rgb_intrinsics and extrinsics):
+            raise InputError(
+                "registration needs --depth-intrinsics, --rgb-intrinsics and --extrinsics"
+            )
+        from ducos.camera import registered
+
+        size = (image.shape[0], image.shape[1])
+        low, sentence = registered(low, size, depth_intrinsics, rgb_intrinsics, extrinsics)
+        if not as_json:
+            print(sentence)
+    if views and low.unit == "relative":
+        raise InputError("a cloud needs metres: pass --unit or --scale")
+    if views and not (rgb_intrinsics or field_of_view):
+        raise InputError("a cloud needs --rgb-intrinsics, or --field-of-view DEGREES")
     with waiting("super-resolving", quiet=as_json):
         result = super_resolve(
             image,
@@ -105,6 +134,22 @@ def upscale(
         from ducos.preview import comparison
 
         io.write_image(preview, comparison(image, low.depth, low.valid, result.depth, result.valid))
+    if views:
+        from ducos.camera import Camera, checked_camera
+        from ducos.cloud import cloud_picture, point_cloud, write_glb, write_ply
+
+        H, W = result.depth.shape
+        if rgb_intrinsics:
+            camera = checked_camera(rgb_intrinsics, "colour", (H, W)).scaled(W, H)
+        else:
+            camera = Camera.from_field_of_view(W, H, float(field_of_view or 0))
+        points = point_cloud(result.depth, result.valid, image, camera)
+        if cloud:
+            write_ply(cloud, points)
+        if mesh:
+            write_glb(mesh, result.depth, result.valid, image, camera)
+        if cloud_preview:
+            io.write_image(cloud_preview, cloud_picture(points, camera))
     shown = result.depth[result.valid]
     holes = float(1 - low.valid.mean())
     nearest, farthest = float(shown.min()), float(shown.max())
@@ -135,6 +180,32 @@ def upscale(
     if result.model == "bicubic" and model is None:
         print("no trained weights are installed: this is mask-aware bicubic interpolation")
     print(f"wrote {out}" + (f" and {preview}" if preview else ""))
+
+
+@app.command()
+def doctor(
+    rgb: Annotated[Path, typer.Argument(help="Colour image.")],
+    depth: Annotated[Path, typer.Argument(help="Depth map.")],
+    unit: Annotated[str, typer.Option(help="auto, m, mm, cm, relative.")] = "auto",
+    scale: Annotated[float | None, typer.Option(help="Metres per stored value.")] = None,
+    mask: Annotated[Path | None, typer.Option(help="Image that is 0 where invalid.")] = None,
+    report: Annotated[Path | None, typer.Option(help="Also write a picture.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Say what is wrong with a pair, and what to do; exit code 1 if it cannot be used."""
+    from ducos import io
+    from ducos.doctor import examine
+
+    if report:
+        io.check_output(report)
+    found = examine(rgb, depth, unit=unit, scale=scale, mask=mask)
+    if report:
+        from ducos.doctor_report import report_picture
+
+        io.write_image(report, report_picture(found))
+    print(found.to_json() if as_json else "\n".join(found.lines()))
+    if found.worst == "error":
+        raise typer.Exit(1)
 
 
 @app.command("models")
@@ -168,6 +239,9 @@ def train(
         list[str] | None, typer.Option("--set", help="section.key=value, repeatable.")
     ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Continue the run in --out.")] = False,
+    accept_noncommercial: Annotated[
+        bool, typer.Option(help="Use a prompt whose weights forbid commercial use.")
+    ] = False,
     overfit: Annotated[
         bool, typer.Option("--overfit", help="Repeat one batch: can it be learned?")
     ] = False,
@@ -179,7 +253,10 @@ def train(
     from ducos.config import load_config
     from ducos.train import train as run
 
-    final = run(load_config(config, override), out, resume=resume, overfit=overfit)
+    changes = list(override or [])
+    if accept_noncommercial:
+        changes.append("model.prompt_options.accept_noncommercial=true")
+    final = run(load_config(config, changes), out, resume=resume, overfit=overfit)
     if final:
         print(f"done: {final}")
     else:
@@ -228,6 +305,70 @@ def evaluate(
         predictions=predictions,
         save_predictions=save_predictions,
         pictures=pictures,
+        as_json=as_json,
+    )
+
+
+@app.command("reproduce")
+def reproduce_table(
+    name: Annotated[
+        str,
+        typer.Argument(
+            help="synthetic, arbitrary, real, noisy, compressed, components, fusion, prompts, errors."
+        ),
+    ],
+    data: Annotated[
+        Path | None,
+        typer.Option(envvar="DUCOS_DATA", help="Folder of datasets; see docs/reproduce.md."),
+    ] = None,
+    datasets: Annotated[
+        str, typer.Option(help="Which of the table's datasets, such as middlebury,lu.")
+    ] = "",
+    dataset: Annotated[
+        list[str] | None,
+        typer.Option(help="NAME=SPEC, such as middlebury=bench:DIR, repeatable."),
+    ] = None,
+    model: Annotated[
+        list[str] | None,
+        typer.Option(help="Name or weight file for every scale. Default: bicubic and ours."),
+    ] = None,
+    weights: Annotated[
+        list[str] | None,
+        typer.Option(help="METHOD=FILE or METHOD=FILE@SCALE, such as dctnet=x8.safetensors@8."),
+    ] = None,
+    scale: Annotated[list[float] | None, typer.Option(help="Instead of the table's.")] = None,
+    protocol: Annotated[str | None, typer.Option(help="Instead of the table's.")] = None,
+    out: Annotated[
+        Path | None, typer.Option("-o", "--out", help="Folder; default: reproduce/NAME.")
+    ] = None,
+    pictures: Annotated[
+        int | None, typer.Option(help="Error-map pictures per dataset and scale.")
+    ] = None,
+    images: Annotated[int, typer.Option(help="Only so many images per dataset; 0: all.")] = 0,
+    timed: Annotated[
+        bool, typer.Option("--time", help="For prompts: also measure their seconds.")
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """Reproduce a table or figure of the paper: our figures beside the published ones.
+
+    Example: ducos reproduce synthetic --data DATA --datasets middlebury,lu
+    """
+    from ducos.reproduce import run_reproduction
+
+    run_reproduction(
+        name,
+        datasets=datasets,
+        data=data,
+        places=dataset or [],
+        models=model or [],
+        weights=weights or [],
+        scales=scale or [],
+        protocol=protocol,
+        out=out,
+        pictures=pictures,
+        images=images,
+        timed=timed,
         as_json=as_json,
     )
 

@@ -51,6 +51,8 @@ class DataConfig(Section):
     colour: float = Field(0.0, ge=0, le=1)
     shift: float = Field(0.0, ge=0)
     holes: float = Field(0.0, ge=0, le=1)
+    prompt_cache: str = Field("", description="folder for features of a frozen prompt; empty: none")
+    prompt_cache_gb: float = Field(20.0, gt=0, description="largest size of that folder")
 
     @model_validator(mode="after")
     def _scales_in_order(self) -> "DataConfig":

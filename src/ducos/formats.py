@@ -253,7 +253,6 @@ def _npy_array(source: Path, stream: IO[bytes], size: int, most: int | None = No
     data = stream.read(needed)
     if len(data) != needed:
         raise ValueError("its data end early")
-    stream.read(1)  # only at its end does an archive check its checksum
     return np.frombuffer(data, dtype).reshape(shape, order="F" if fortran else "C")
 
 

@@ -30,7 +30,7 @@ from ducos.dual import PRESETS, Constraint, Dual
 from ducos.errors import InputError
 from ducos.infer import predict
 from ducos.losses import CONSTRAINTS, OBJECTIVES, edge
-from ducos.models import MODELS
+from ducos.models import MODELS, DuCos
 from ducos.processes import (
     StopRequest,
     average_gradients,
@@ -38,6 +38,7 @@ from ducos.processes import (
     join_processes,
     pick_device,
 )
+from ducos.prompts.cache import FeatureCache
 from ducos.resize import bicubic, fill_holes, low_size
 from ducos.training_log import MetricsLog, ProgressBar
 
@@ -110,6 +111,7 @@ def train(
             holes=config.data.holes,
         ),
         seed=config.train.seed,
+        cache=open_cache(config, model, training_set, rank, world),
     )
     if rank == 0:
         out.mkdir(parents=True, exist_ok=True)
@@ -154,7 +156,8 @@ def fit(
         for batch in load(batches, run.step, settings.steps, config.data.workers, overfit):
             batch = batch.part(rank * share, (rank + 1) * share).to(device)
             set_rate(run.optimizer, learning_rate(config, run.step))
-            prediction = run.model(batch.rgb, batch.low, batch.low_valid)
+            stored = {} if batch.prompt is None else {"prompt": batch.prompt}
+            prediction = run.model(batch.rgb, batch.low, batch.low_valid, **stored)
             objectives = {n: OBJECTIVES[n](prediction, batch) for n in settings.objectives}
             objective = torch.stack(
                 [w * objectives[n] for n, w in settings.objectives.items()]
@@ -292,6 +295,28 @@ def open_data(config: Config) -> tuple[Dataset, Dataset]:
     if config.data.validation:
         return everything, open_dataset(config.data.validation)
     return split_by_scene(everything, config.data.validation_share)
+
+
+def open_cache(
+    config: Config, model: Any, pairs: Dataset, rank: int, world: int
+) -> FeatureCache | None:
+    """The filled feature cache, where the config names a folder for it."""
+    if not config.data.prompt_cache:
+        return None
+    if not isinstance(model, DuCos):
+        raise InputError(f"{config.model.name} takes no stored features; leave prompt_cache out")
+    if config.data.crop % model.multiple:
+        raise InputError(
+            f"got crop {config.data.crop}, expected a multiple of {model.multiple}: with a prompt "
+            "cache patches cannot be padded"
+        )
+    largest = int(config.data.prompt_cache_gb * 1e9)
+    cache = FeatureCache(config.data.prompt_cache, model.prompt, max_bytes=largest)
+    if rank == 0:
+        cache.fill(pairs[index] for index in range(len(pairs)))
+    if world > 1:
+        dist.barrier()
+    return cache
 
 
 def load_start(model: nn.Module, config: Config) -> None:

@@ -18,7 +18,9 @@ from ducos.data.pair import Array, Dataset, Mask, Pair
 from ducos.degrade import DEGRADATIONS
 from ducos.errors import InputError
 from ducos.normalise import Range, range_of
-from ducos.resize import fill_holes, low_size
+from ducos.prompts.cache import FeatureCache, cut, patch_place
+from ducos.prompts.prompt import Prompt
+from ducos.resize import Size, fill_holes, low_size
 
 RESAMPLINGS = ("bicubic", "nearest", "area")
 
@@ -26,7 +28,8 @@ RESAMPLINGS = ("bicubic", "nearest", "area")
 @dataclass
 class Batch:
     """rgb (B,3,H,W) in [0,1]; low (B,1,h,w) and target (B,1,H,W) normalised by `range`, which comes
-    from `low` alone; low_valid, valid: their masks; inverse (B,): target is inverse depth."""
+    from `low` alone; low_valid, valid: their masks; inverse (B,): target is inverse depth; prompt:
+    stored features of these patches, where a cache was given."""
 
     rgb: Tensor
     low: Tensor
@@ -35,6 +38,7 @@ class Batch:
     valid: Tensor
     range: Range
     inverse: Tensor
+    prompt: Prompt | None = None
 
     def part(self, start: int, stop: int) -> "Batch":
         """The samples start..stop, for one process of several."""
@@ -44,7 +48,12 @@ class Batch:
         return self._each(lambda tensor: tensor.to(device))
 
     def _each(self, change: Callable[[Tensor], Tensor]) -> "Batch":
-        def apply(value: Tensor | Range) -> Tensor | Range:
+        def apply(value: Tensor | Range | Prompt | None) -> Tensor | Range | Prompt | None:
+            if value is None:
+                return None
+            if isinstance(value, Prompt):
+                depth = None if value.depth is None else change(value.depth)
+                return Prompt(tuple(change(map) for map in value.features), depth)
             if isinstance(value, Range):
                 return Range(change(value.lowest), change(value.highest))
             return change(value)
@@ -82,6 +91,7 @@ class PatchBatches:
         scales: (smallest, largest); one scale is drawn per batch, log-uniformly, so that all its
             low-resolution maps have one size.
         degradations: name -> share, drawn per batch.
+        cache: stored features of a frozen prompt; batches then carry their part of them.
     """
 
     def __init__(
@@ -94,6 +104,7 @@ class PatchBatches:
         degradations: dict[str, float],
         augmentation: Augmentation,
         seed: int,
+        cache: FeatureCache | None = None,
     ):
         unknown = sorted(set(degradations) - set(DEGRADATIONS))
         if unknown:
@@ -109,6 +120,7 @@ class PatchBatches:
         self.degradations = degradations
         self.augmentation = augmentation
         self.seed = seed
+        self.cache = cache
 
     @property
     def steps_per_epoch(self) -> int:
@@ -127,8 +139,11 @@ class PatchBatches:
         shares = np.array([self.degradations[name] for name in names], float)
         name = names[int(rng.choice(len(names), p=shares / shares.sum()))]
         may_invert = name in RESAMPLINGS  # a sensor model needs metres
-        patches = [self.patch(self.dataset[int(index)], rng, may_invert) for index in chosen]
-        rgb, target, valid, inverse = (torch.stack(part) for part in zip(*patches, strict=True))
+        pairs = [self.dataset[int(index)] for index in chosen]
+        patches = [self.patch(pair, rng, may_invert) for pair in pairs]
+        rgb, target, valid, inverse, places = (
+            torch.stack(part) for part in zip(*patches, strict=True)
+        )
         generator = torch.Generator().manual_seed(int(rng.integers(2**62)))
         size = low_size((self.crop, self.crop), scale)
         low, low_valid = DEGRADATIONS[name](target, valid, rgb, size, generator)
@@ -142,16 +157,31 @@ class PatchBatches:
             valid=valid & low_valid.any(3, keepdim=True).any(2, keepdim=True),
             range=limits,
             inverse=inverse,
+            prompt=self.stored_prompt(pairs, places),
         )
+
+    def stored_prompt(self, pairs: list[Pair], places: Tensor) -> Prompt | None:
+        """The cached features of the whole images, cut to the patches at places (B, 2, 3)."""
+        if self.cache is None:
+            return None
+        whole = [self.cache.features(pair) for pair in pairs]
+        sizes = [(pair.rgb.shape[0], pair.rgb.shape[1]) for pair in pairs]
+        return cut(whole, places, (self.crop, self.crop), sizes)
 
     def patch(
         self, pair: Pair, rng: np.random.Generator, may_invert: bool
-    ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        """One augmented patch: rgb (3,n,n), target (1,n,n), valid (1,n,n), inverse ()."""
+    ) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
+        """One augmented patch: rgb (3,n,n), target (1,n,n), valid (1,n,n), inverse (), and the
+        place (2,3) of its colours in the image."""
         options = self.augmentation
-        rgb, target, valid = crop(pair, self.crop, options.zoom, options.shift, rng)
+        rgb, target, valid, square = crop(pair, self.crop, options.zoom, options.shift, rng)
+        turns = (False, False, False)
         if options.flip:
-            rgb, target, valid = flip(rgb, target, valid, rng)
+            rgb, target, valid, turns = flip(rgb, target, valid, rng)
+        mirror, upside_down, transpose = turns
+        place = patch_place(
+            *square, self.crop, mirror=mirror, upside_down=upside_down, transpose=transpose
+        )
         inverse = bool(rng.random() < options.invert) and may_invert
         if inverse:
             valid = valid & (target > 0)
@@ -167,13 +197,17 @@ class PatchBatches:
             torch.from_numpy(np.ascontiguousarray(target))[None],
             torch.from_numpy(np.ascontiguousarray(valid))[None],
             torch.tensor(inverse),
+            place,
         )
 
 
 def crop(
     pair: Pair, side: int, zoom: float, shift: float, rng: np.random.Generator
-) -> tuple[Array, Array, Mask]:
-    """A random square, possibly of the shrunk image; depth is picked, never mixed at edges."""
+) -> tuple[Array, Array, Mask, tuple[Size, float, float]]:
+    """A random square, possibly of the shrunk image; depth is picked, never mixed at edges.
+
+    Also where its colours are: size of the (shrunk) image, top, left.
+    """
     rgb: Any = pair.rgb
     target: Any = pair.target
     valid: Any = pair.valid
@@ -190,26 +224,27 @@ def crop(
             cv2.resize(valid.astype(np.uint8), (W, H), interpolation=cv2.INTER_NEAREST_EXACT) > 0
         )
     top, left = int(rng.integers(H - side + 1)), int(rng.integers(W - side + 1))
+    x, y = 0.0, 0.0
     if shift > 0:
         x, y = rng.uniform(-shift, shift, 2)
         move = np.array([[1, 0, x], [0, 1, y]], np.float32)
         rgb = cv2.warpAffine(rgb, move, (W, H), borderMode=cv2.BORDER_REFLECT)
     square = np.s_[top : top + side, left : left + side]
-    return rgb[square], target[square], valid[square]
+    return rgb[square], target[square], valid[square], ((H, W), top - y, left - x)
 
 
 def flip(
     rgb: Array, target: Array, valid: Mask, rng: np.random.Generator
-) -> tuple[Array, Array, Mask]:
-    """Mirror, turn upside down and transpose, each with even odds."""
-    mirror, upside_down, transpose = rng.random(3) < 0.5
+) -> tuple[Array, Array, Mask, tuple[bool, bool, bool]]:
+    """Mirror, turn upside down and transpose, each with even odds; also says which."""
+    mirror, upside_down, transpose = (bool(draw) for draw in rng.random(3) < 0.5)
 
     def turn(m: Any) -> Any:
         m = m[:, ::-1] if mirror else m
         m = m[::-1] if upside_down else m
         return np.swapaxes(m, 0, 1) if transpose else m
 
-    return turn(rgb), turn(target), turn(valid)
+    return turn(rgb), turn(target), turn(valid), (mirror, upside_down, transpose)
 
 
 def recolour(image: Array, strength: float, rng: np.random.Generator) -> Array:

@@ -14,7 +14,7 @@ from ducos.errors import InputError
 from ducos.models.blocks import ResidualGroup, pearson
 from ducos.models.mixing import MixingTail, Window, gather, local_contrast, spline_mean, window_of
 from ducos.models.prediction import Prediction
-from ducos.prompts.prompt import Prompt, PromptModel
+from ducos.prompts.prompt import Prompt, PromptModel, run_prompt
 from ducos.resize import bicubic, bilinear, pad_to_multiple
 
 FUSIONS = ("pearson", "add", "concat")
@@ -203,14 +203,20 @@ class DuCos(nn.Module):
         else:
             self.tail = nn.Conv2d(channels, stride**2, 3, padding=1)  # F_τ3 of Eq. 8
 
-    def forward(self, rgb: Tensor, low: Tensor, valid: Tensor | None = None) -> Prediction:
-        """rgb (B, 3, H, W) in [0, 1], low (B, 1, h, w) normalised -> depth (B, 1, H, W)."""
+    def forward(
+        self, rgb: Tensor, low: Tensor, valid: Tensor | None = None, prompt: Prompt | None = None
+    ) -> Prediction:
+        """rgb (B, 3, H, W) in [0, 1], low (B, 1, h, w) normalised -> depth (B, 1, H, W).
+
+        prompt: what the foundation model says about exactly this rgb, where training has it stored.
+        """
         size = (rgb.shape[-2], rgb.shape[-1])
         H, W = size
         if valid is not None and bool(valid.all()):
             valid = None
         rgb = pad_to_multiple(rgb, self.multiple)
-        prompt = self.prompt(rgb)  # Eq. 1a
+        if prompt is None:
+            prompt = run_prompt(self.prompt, rgb)  # Eq. 1a
         up = bicubic(low, size)  # X of the paper
         if self.mixes:
             window = window_of((low.shape[-2], low.shape[-1]), size, low)

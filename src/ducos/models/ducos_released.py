@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from ducos.errors import InputError
 from ducos.models.blocks import ResidualGroup, pearson
 from ducos.models.prediction import Prediction
+from ducos.prompts.prompt import run_prompt
 from ducos.resize import bicubic
 
 WIDTHS = (64, 96, 144, 216, 324)
@@ -120,7 +121,7 @@ class DuCosReleased(nn.Module):
 
     def restore(self, rgb: Tensor, up: Tensor) -> Prediction:
         """The authors' function: rgb (B, 3, H, W) and bicubic depth (B, 1, H, W)."""
-        prompt = self.depth_anything(rgb)
+        prompt = run_prompt(self.depth_anything, rgb)
         sizes = {tuple(feature.shape[-2:]) for feature in prompt.features}
         if len(sizes) > 1:
             raise InputError(

@@ -8,7 +8,9 @@ from typing import Any
 
 from torch import Tensor, nn
 
+from ducos.errors import InputError
 from ducos.models.prediction import Prediction
+from ducos.prompts.prompt import run_prompt
 from ducos.resize import bicubic
 
 
@@ -21,7 +23,9 @@ class PromptAlone(nn.Module):
 
     def forward(self, rgb: Tensor, low: Tensor, valid: Tensor | None = None) -> Prediction:
         """rgb (B, 3, H, W) in [0, 1], low (B, 1, h, w) normalised -> depth (B, 1, H, W)."""
-        relative = self.prompt(rgb).depth
+        relative = run_prompt(self.prompt, rgb).depth
+        if relative is None:
+            raise InputError("prompt-alone needs a prompt that gives depth; this one has none")
         up = bicubic(low, (rgb.shape[-2], rgb.shape[-1]))
         centred = relative - relative.mean((2, 3), keepdim=True)
         mean = up.mean((2, 3), keepdim=True)
