@@ -33,6 +33,8 @@ class Bar:
 
 @dataclass
 class Panel:
+    """Bars that share an axis, under one title."""
+
     title: str
     bars: list[Bar] = field(default_factory=list)
 
@@ -48,6 +50,8 @@ class Curve:
 
 @dataclass
 class Point:
+    """One labelled mark of a scatter plot."""
+
     label: str
     x: float
     y: float

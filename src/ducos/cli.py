@@ -314,7 +314,8 @@ def reproduce_table(
     name: Annotated[
         str,
         typer.Argument(
-            help="synthetic, arbitrary, real, noisy, compressed, components, fusion, prompts, errors."
+            help="synthetic, arbitrary, real, noisy, compressed, components, fusion, prompts or"
+            " errors."
         ),
     ],
     data: Annotated[

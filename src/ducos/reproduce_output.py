@@ -107,6 +107,7 @@ def write_report(report: Report, out: Path) -> list[Path]:
 
 
 def as_text(report: Report) -> str:
+    """The report as aligned columns for a terminal."""
     parts = [report.title]
     for block in report.blocks:
         parts.append(f"\n{block.title}\n{_aligned(*_cells(report, block))}")

@@ -54,6 +54,7 @@ class FileDataset:
 
 
 def read_pair(files: PairFiles) -> Pair:
+    """Read the files of one pair and check that they fit together."""
     rgb = read_colour(files.rgb)
     target, valid = read_depth(files.depth, files)
     if rgb.shape[:2] != target.shape:

@@ -17,11 +17,15 @@ _FILE = re.compile(r"(?P<name>.+)_out?put_(?P<kind>color|depth)\.png")
 
 
 class Middlebury(FileDataset):
+    """The 30 hole-filled Middlebury pairs of the field: 8-bit disparity codes."""
+
     def __init__(self, root: str | Path):
         super().__init__("middlebury", "level", _files(root))
 
 
 class Lu(FileDataset):
+    """The 6 pairs of Lu et al.: 8-bit codes."""
+
     def __init__(self, root: str | Path):
         super().__init__("lu", "level", _files(root))
 

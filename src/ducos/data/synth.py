@@ -15,6 +15,8 @@ METRES_PER_CODE = 0.00025
 
 
 class Synth(FileDataset):
+    """Pairs rendered by `ducos synth`."""
+
     def __init__(self, root: str | Path):
         folder = existing_folder(root, LAYOUT)
         files = [

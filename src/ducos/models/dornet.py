@@ -198,6 +198,8 @@ class Restorer(nn.Module):
 
 
 class KernelExpert(nn.Module):
+    """Weights of one degradation kernel generator; used in their training only."""
+
     def __init__(self, channels: int, size: int):
         super().__init__()
         self.mlp = nn.Sequential(
@@ -206,6 +208,8 @@ class KernelExpert(nn.Module):
 
 
 class KernelExperts(nn.Module):
+    """Weights of the generators of all sizes; used in their training only."""
+
     def __init__(self, channels: int):
         super().__init__()
         self.w_gate = nn.Parameter(torch.zeros(4 * channels, 4))
@@ -216,6 +220,8 @@ class KernelExperts(nn.Module):
 
 
 class KernelMix(nn.Module):
+    """Weights of the mixture of generators; used in their training only."""
+
     def __init__(self) -> None:
         super().__init__()
         self.conv = conv(1, 1, 1)

@@ -183,6 +183,8 @@ class Decoder(nn.Module):
 
 
 class Variant(NamedTuple):
+    """What differs between the sizes."""
+
     width: int
     taps: tuple[int, int, int, int]
     hub: str

@@ -236,6 +236,8 @@ class Decoder(nn.Module):
 
 
 class Variant(NamedTuple):
+    """What differs between the sizes."""
+
     taps: tuple[int, int, int, int]
     hub: str
 
