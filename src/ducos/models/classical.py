@@ -22,7 +22,7 @@ from torch import Tensor, nn
 from ducos.errors import InputError
 from ducos.models.prediction import Prediction
 from ducos.normalise import range_of
-from ducos.prompts.prompt import PromptModel
+from ducos.prompts.prompt import PromptModel, run_prompt
 from ducos.resize import bicubic, bilinear, nearest
 
 Float = TypeVar("Float", np.float32, np.float64)
@@ -453,13 +453,13 @@ class Align(nn.Module):
         self.prompt = prompt
 
     def forward(self, rgb: Tensor, low: Tensor, valid: Tensor | None = None) -> Prediction:
-        relative = self.prompt(rgb).depth
-        if relative is None:
+        prompt_depth = run_prompt(self.prompt, rgb).depth
+        if prompt_depth is None:
             raise InputError(
                 "got a prompt without depth, expected one with a depth head; "
                 "choose a prompt such as depth-anything-v2-s"
             )
-        relative = range_of(relative).apply(relative)
+        relative = range_of(prompt_depth).apply(prompt_depth)
         h, w = low.shape[-2:]
         # ten thousand measurements are plenty for three numbers
         every = max(1, round((h * w / 10_000) ** 0.5))
@@ -473,7 +473,8 @@ class Align(nn.Module):
             scale, shift = fit_line(p, depth, weight)
             bend = torch.zeros_like(scale)
         bend, scale, shift = (x.to(low)[:, :, None, None] for x in (bend, scale, shift))
-        return Prediction(scale * relative / (1 + bend * relative) + shift)
+        aux = {"prompt_depth": prompt_depth, "prompt_inverse": self.prompt.inverse}
+        return Prediction(scale * relative / (1 + bend * relative) + shift, aux)
 
 
 def fit_line(x: Tensor, y: Tensor, weight: Tensor, iterations: int = 20) -> tuple[Tensor, Tensor]:
