@@ -153,6 +153,16 @@ def test_nothing_rests_on_an_uneven_top(rng):
     assert drop(rng, ground, plate, at(0, 0), tries=5, min_support=0.0) is None
 
 
+def test_desk_top_is_found_below_its_mirror(rng):
+    top = box((1.0, 0.5, 0.7), lacquer(rng))
+    mirror = box((0.6, 0.03, 0.8), lacquer(rng), (0, 0.2, 0.7))
+    footprint = HeightMap(2, 2).footprint(join([top, mirror]).surface_points(rng, 9000))
+    height, share = footprint.main_level()
+    assert height == pytest.approx(0.7, abs=1e-3)
+    assert 0.8 < share < 1
+    assert footprint.level_share() < 0.2
+
+
 def test_nothing_leaves_the_room(rng):
     cube = box((0.5, 0.5, 0.5), lacquer(rng))
     assert drop(rng, HeightMap(1, 1), cube, at(0.4, 0), tries=3) is None

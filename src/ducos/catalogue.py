@@ -6,6 +6,7 @@ import torch
 from torch import nn
 from torch.utils.flop_counter import FlopCounterMode
 
+from ducos.checkpoint import load_model
 from ducos.infer import WEIGHTS
 from ducos.models import MODELS, create
 from ducos.prompts import PROMPTS, create_prompt
@@ -19,25 +20,33 @@ def parameter_count(module: nn.Module) -> int:
 
 
 def model_rows() -> list[dict]:
-    """One row per model: name, parameters, GMAC for a 640×480 image, licence of weights, about."""
+    """One row per model: name, parameters, GMAC for a 640×480 image, licence of weights, about.
+
+    Embedded weight files come first; they are ready for use.
+    """
     rows = []
+    for path in sorted(WEIGHTS.glob("*.safetensors")):
+        model, spec, about = load_model(path)
+        text = f"{spec.name}, embedded weights; trained on {about.get('trained_on', 'unknown')}"
+        rows.append(_row(path.stem, model.to("meta"), about["licence"], spec.prompt, text))
     for name, entry in MODELS.items():
         # DADA's thousands of diffusion steps hold no convolution to count; one of them suffices.
         shorter: dict[str, Any] = {"free_steps": 0, "trained_steps": 1} if name == "dada" else {}
         with torch.device("meta"):
             model = create(name, **shorter).eval()
-        rows.append(
-            {
-                "name": name,
-                "parameters": parameter_count(model),
-                "gmac": gmac(model),
-                "licence": entry.licence,
-                "weights": "embedded" if (WEIGHTS / f"{name}.safetensors").is_file() else None,
-                "prompt": entry.prompt,
-                "about": entry.about,
-            }
-        )
+        rows.append(_row(name, model, entry.licence, entry.prompt, entry.about))
     return rows
+
+
+def _row(name: str, model: nn.Module, licence: str, prompt: str | None, about: str) -> dict:
+    return {
+        "name": name,
+        "parameters": parameter_count(model),
+        "gmac": gmac(model),
+        "licence": licence,
+        "prompt": prompt,
+        "about": about,
+    }
 
 
 def prompt_rows() -> list[dict]:

@@ -39,6 +39,16 @@ class Footprint:
         tolerance = np.clip(0.15 * (top - float(self.lowest.min())), 0.004, CONTACT)
         return float((self.highest > top - tolerance).mean())
 
+    def main_level(self) -> tuple[float, float]:
+        """The height most of the object's upper side is at, and the share of cells at it.
+
+        A desk with a mirror or a shelf on it is higher than its top.
+        """
+        counts, edges = np.histogram(self.highest, bins=np.arange(0.0, 3.0, CONTACT))
+        level = float(edges[counts.argmax()] + CONTACT / 2)
+        near = np.abs(self.highest - level) < CONTACT
+        return float(self.highest[near].max()), float(near.mean())
+
     def forbidden(self) -> "Footprint":
         """The same footprint, too high for anything to rest on."""
         return Footprint(self.cells, self.lowest, np.full_like(self.highest, OUT_OF_REACH))

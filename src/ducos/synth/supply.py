@@ -78,8 +78,9 @@ class Supply:
         scanned = self.catalogue.pick(self.rng, "model", "scanned")
         if scanned is not None and self.rng.random() < SCANNED_SHARE:
             mesh = self.model(scanned)
-            lies = self.rng.random() < objects.LYING_SHARE
-            return objects.tilted(mesh, np.pi / 2) if lies else mesh
+            _, depth, height = mesh.size
+            topples = height > depth and self.rng.random() < objects.LYING_SHARE
+            return objects.tilted(mesh, np.pi / 2) if topples else mesh
         model = self.catalogue.pick(self.rng, "model", "small")
         if model is not None and self.rng.random() < SMALL_MODEL_SHARE:
             return self.model(model)

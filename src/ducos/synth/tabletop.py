@@ -1,8 +1,9 @@
 """Tabletops: a table full of small things, seen close, with a furnished room behind."""
 
-from ducos.synth import objects
+from ducos.synth import furniture, objects
 from ducos.synth.lighting import light_room
 from ducos.synth.materials import Random
+from ducos.synth.mesh import Mesh
 from ducos.synth.placement import at, drop, mark, pose_at
 from ducos.synth.room import Furnisher
 from ducos.synth.scene import Scene, TableTop
@@ -46,13 +47,13 @@ def build_tabletop(rng: Random, supply: Supply) -> Scene:
 def _table(crew: Furnisher) -> TableTop:
     """The table itself, perhaps with a cloth on it and a board standing behind."""
     rng, scene, supply = crew.rng, crew.scene, crew.supply
-    mesh = supply.furniture("table")
+    mesh, height = _level_table(crew)
     x, y = rng.uniform(-0.3, 0.3), rng.uniform(-0.1, 0.4)
     scene.add("table", mesh, pose_at(x, y, 0.0))
     mark(rng, scene.ground, mesh, pose_at(x, y, 0.0), samples=30000)
-    w, d, h = (float(v) for v in mesh.size)
+    width, depth = float(mesh.size[0]), float(mesh.size[1])
     if rng.random() < 0.35:
-        wide, deep = w * rng.uniform(0.5, 0.9), d * rng.uniform(0.5, 0.9)
+        wide, deep = width * rng.uniform(0.5, 0.9), depth * rng.uniform(0.5, 0.9)
         cloth = objects.cloth(rng, supply.palette, wide, deep)
         pose = drop(
             rng,
@@ -67,9 +68,19 @@ def _table(crew: Furnisher) -> TableTop:
         if pose is not None:
             scene.add("cloth", cloth, pose)
     if rng.random() < 0.45:
-        board = box((w * rng.uniform(0.7, 1.2), 0.02, rng.uniform(0.5, 1.1)), supply.palette.wall())
-        turn = rng.normal(0, 0.05)
-        scene.add(
-            "board", board, pose_at(x + rng.normal(0, 0.05), y + d / 2 + 0.06, h - 0.15, turn)
-        )
-    return TableTop(x, y, w, d, h)
+        size = (width * rng.uniform(0.7, 1.2), 0.02, rng.uniform(0.5, 1.1))
+        behind = pose_at(x + rng.normal(0, 0.05), y + depth / 2 + 0.06, height - 0.15)
+        scene.add("board", box(size, supply.palette.wall()), behind)
+    return TableTop(x, y, width, depth, height)
+
+
+def _level_table(crew: Furnisher) -> tuple[Mesh, float]:
+    """A table with room on it, and the height of its top; models may be mostly something else."""
+    for _ in range(5):
+        mesh = crew.supply.furniture("table")
+        footprint = crew.scene.ground.footprint(mesh.surface_points(crew.rng, 9000))
+        height, share = footprint.main_level()
+        if share > 0.6 and 0.3 < height < 1.1 and mesh.size[:2].min() > 0.4:
+            return mesh, height
+    mesh = furniture.table(crew.rng, crew.supply.palette)
+    return mesh, float(mesh.size[2])

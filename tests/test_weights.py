@@ -1,0 +1,34 @@
+"""The weights that ship with the package keep what the README says of them."""
+
+import pytest
+
+from ducos.catalogue import parameter_count
+from ducos.checkpoint import load_model
+from ducos.example import LOW, RGB, scores
+from ducos.infer import WEIGHTS, default_model, super_resolve
+
+FILES = sorted(WEIGHTS.glob("*.safetensors"))
+
+
+def test_there_are_weights_and_they_are_the_default() -> None:
+    assert [path.stem for path in FILES] == ["ducos-tiny"]
+    assert default_model() == "ducos-tiny"
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_a_weight_file_is_small_and_states_its_terms(path) -> None:
+    model, spec, about = load_model(path)
+    assert path.stat().st_size < 6_000_000
+    assert parameter_count(model) < 1_500_000
+    assert spec.name == "ducos-compact"
+    assert about["licence"] == "Apache-2.0"
+    assert about["trained_on"]
+    assert about["figures"]
+
+
+def test_the_example_is_better_than_bicubic() -> None:
+    ours, bicubic = (
+        scores(super_resolve(RGB, LOW, unit="mm", model=name)) for name in ("ducos-tiny", "bicubic")
+    )
+    assert ours["rmse_cm"] < 0.9 * bicubic["rmse_cm"]
+    assert ours["mae_cm"] < 0.7 * bicubic["mae_cm"]
