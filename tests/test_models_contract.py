@@ -35,7 +35,6 @@ GIANT = {"promptda-b", "promptda-l", "sgnet-x8", "sgnet-x16"}
 # Published networks carry parts that nothing reads; they stay for the sake of their checkpoints.
 # Prefixes of parameters that need no gradient.
 UNREACHED: dict[str, tuple[str, ...]] = {
-    "align": ("prompt.pretrained.mask_token", "prompt.depth_head.scratch.refinenet4.resConfUnit1"),
     "dctnet": ("WPNet.conv_dilation",),
     "ducos-released": ("dsrn.head_rgb", "depth_anything."),  # prompts have tests of their own
     "fdsr": ("rgb_cbl4.conv.conv_l2l", "rgb_cbl4.conv.conv_h2l"),

@@ -246,15 +246,16 @@ def build_room(rng: Random, supply: Supply) -> Scene:
         "kitchen": ("case", "other", "bookcase"),
         "store": ("case", "bookcase", "case", "other", "other"),
     }[theme]
-    for role in cases:
+    rounds = 2 if scene.size[0] * scene.size[1] > 16 else 1  # large rooms hold more
+    for role in cases * rounds:
         if rng.random() < 0.8:
             crew.against_wall(role, supply.furniture(role))
     for role in ("table", "chair", "other", "sofa", "chair", "case"):
-        if rng.random() < 0.35:
+        if rng.random() < 0.4:
             crew.anywhere(role, supply.furniture(role))
     for _ in range(int(rng.integers(0, 4))):
         crew.anywhere("plant", supply.plant())
-    crew.clutter(int(rng.integers(16, 38)), crew.surface_spot)
+    crew.clutter(int(rng.integers(20, 44)), crew.surface_spot)
     crew.cables(8, crew.surface_spot)
     light_room(scene, rng, supply, windows)
     scene.sources = supply.sources(scene)
