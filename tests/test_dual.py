@@ -116,6 +116,28 @@ def test_a_value_that_is_not_finite_never_reaches_a_multiplier(value: float) -> 
     assert dual.multipliers["edge"] == pytest.approx(0.6)
 
 
+def test_an_epoch_without_a_finite_value_moves_nothing_but_the_decay() -> None:
+    """The step length of Alg. 1 shrinks with the epochs, whatever they brought."""
+    dual = paper()
+    dual.observe({"alignment": math.nan, "edge": 0.5})
+    assert all(math.isnan(mean) for mean in dual.step(1, 4).values())
+    assert dual.multipliers == {"alignment": 0.01, "edge": 0.05}
+    dual.observe({"alignment": 0.3, "edge": 0.5})
+    dual.step(2, 4)
+    rate = 0.01 * 3 / 4 * 1 / 2
+    assert dual.multipliers["alignment"] == pytest.approx(0.01 + rate * 0.3, rel=1e-12)
+
+
+def test_a_skipped_batch_survives_a_checkpoint() -> None:
+    dual = paper()
+    dual.observe({"alignment": math.nan, "edge": 0.5})
+    again = paper()
+    again.load_state_dict(json.loads(json.dumps(dual.state_dict())))
+    for each in (dual, again):
+        each.step(1, 4)
+    assert again.state_dict() == dual.state_dict()
+
+
 # The Lagrangian
 
 

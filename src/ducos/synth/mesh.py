@@ -70,10 +70,11 @@ class Mesh:
         corner = np.stack([first, first + step + 1, first + step + 2], 1)
         return self.corners[corner].astype(np.int32)
 
-    def surface_points(self, rng: np.random.Generator, count: int) -> Floats:
-        """(N, 3) points spread evenly over the surface, plus up to 4000 vertices (thin tips)."""
+    def surface_points(self, rng: np.random.Generator, spacing: float = 0.007) -> Floats:
+        """(N, 3) points about `spacing` metres apart, plus up to 4000 vertices (thin tips)."""
         a, b, c = (self.vertices[column] for column in self.triangles().T)
-        area = np.linalg.norm(np.cross(b - a, c - a), axis=1).astype(np.float64) + 1e-12
+        area = np.linalg.norm(np.cross(b - a, c - a), axis=1).astype(np.float64) / 2 + 1e-12
+        count = int(np.clip(area.sum() / spacing**2, 2500, 80000))
         chosen = rng.choice(len(area), count, p=area / area.sum())
         s, t = rng.random((2, count, 1)).astype(np.float32)
         outside = s + t > 1

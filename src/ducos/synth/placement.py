@@ -124,9 +124,9 @@ class HeightMap:
                 np.maximum.at(self.heights, (i, j), top)
 
 
-def mark(rng: Random, ground: HeightMap, mesh: Mesh, pose: Pose, samples: int = 9000) -> None:
+def mark(rng: Random, ground: HeightMap, mesh: Mesh, pose: Pose) -> None:
     """Raise the map under a mesh that stands at a given pose."""
-    turned = mesh.surface_points(rng, samples) @ pose[:3, :3].T.astype(np.float32)
+    turned = mesh.surface_points(rng) @ pose[:3, :3].T.astype(np.float32)
     x, y, z = (float(v) for v in pose[:3, 3])
     ground.add(ground.footprint(turned), x, y, z)
 
@@ -156,7 +156,6 @@ def drop(
     max_height: float = 2.2,
     on_floor: bool = False,
     level_top: float = 0.0,
-    samples: int = 2500,
 ) -> Pose | None:
     """Find a resting place and mark it on the map; None if no try succeeds.
 
@@ -168,9 +167,8 @@ def drop(
         on_floor: only directly on the floor.
         level_top: share of the footprint that must be level with its top, else nothing may come to
             rest on it later: a carton carries a bowl, a plant or a bottle does not.
-        samples: surface points that stand for the mesh.
     """
-    points = mesh.surface_points(rng, samples)
+    points = mesh.surface_points(rng)
     for _ in range(tries):
         turn = rng.uniform(0, 2 * np.pi) if angle is None else angle
         turned = points @ rotation(turn).T

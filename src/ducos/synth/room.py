@@ -18,7 +18,7 @@ from ducos.synth.supply import Supply
 from ducos.synth.walls import Opening, Wall
 
 THEMES = ("living", "bedroom", "study", "dining", "kitchen", "store")
-LEVEL_TOP = 0.6  # cartons, books and cans carry others; bottles, frames and balls do not
+LEVEL_TOP = 0.65  # cartons, books and cans carry others; bottles, frames and balls do not
 
 
 class Furnisher:
@@ -39,7 +39,6 @@ class Furnisher:
             min_support=0.0,
             on_floor=True,
             level_top=LEVEL_TOP if name in ("plant", "lamp") else 0.0,
-            samples=9000,
         )
         if pose is not None:
             self.scene.add(name, mesh, pose)

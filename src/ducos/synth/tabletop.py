@@ -50,7 +50,7 @@ def _table(crew: Furnisher) -> TableTop:
     mesh, height = _level_table(crew)
     x, y = rng.uniform(-0.3, 0.3), rng.uniform(-0.1, 0.4)
     scene.add("table", mesh, pose_at(x, y, 0.0))
-    mark(rng, scene.ground, mesh, pose_at(x, y, 0.0), samples=30000)
+    mark(rng, scene.ground, mesh, pose_at(x, y, 0.0))
     width, depth = float(mesh.size[0]), float(mesh.size[1])
     if rng.random() < 0.35:
         wide, deep = width * rng.uniform(0.5, 0.9), depth * rng.uniform(0.5, 0.9)
@@ -63,7 +63,6 @@ def _table(crew: Furnisher) -> TableTop:
             tries=1,
             angle=0.0,
             min_support=0.95,  # it would float over the edge of a round table
-            samples=9000,
         )
         if pose is not None:
             scene.add("cloth", cloth, pose)
@@ -78,7 +77,7 @@ def _level_table(crew: Furnisher) -> tuple[Mesh, float]:
     """A table with room on it, and the height of its top; models may be mostly something else."""
     for _ in range(5):
         mesh = crew.supply.furniture("table")
-        footprint = crew.scene.ground.footprint(mesh.surface_points(crew.rng, 9000))
+        footprint = crew.scene.ground.footprint(mesh.surface_points(crew.rng))
         height, share = footprint.main_level()
         if share > 0.6 and 0.3 < height < 1.1 and mesh.size[:2].min() > 0.4:
             return mesh, height
