@@ -91,24 +91,23 @@ class Dual:
         epoch counts from 1 to epochs, as in Alg. 1. If every batch had a NaN, so do the means, and
         the multipliers stay.
         """
-        if self._count == 0 and self._skipped:
-            self._skipped = 0
-            return dict.fromkeys(self.constraints, math.nan)
-        if self._count == 0:
+        if self._count == 0 and not self._skipped:
             raise InputError("step() before any observe(): there is no constraint value to act on")
         left = 1 - epoch / epochs
         if self.decay == "compounding":
             self.scale *= left
         elif self.decay == "linear":
             self.scale = left
-        means = {name: total / self._count for name, total in self._sums.items()}
-        for name, constraint in self.constraints.items():
-            # An augmented term ascends at its penalty unless a rate is given.
-            rate = (constraint.rate or constraint.penalty) * self.scale
-            ascended = self.multipliers[name] + rate * (means[name] - constraint.epsilon)
-            self.multipliers[name] = max(0.0, ascended)  # KKT
+        means = dict.fromkeys(self.constraints, math.nan)
+        if self._count:
+            means = {name: total / self._count for name, total in self._sums.items()}
+            for name, constraint in self.constraints.items():
+                # An augmented term ascends at its penalty unless a rate is given.
+                rate = (constraint.rate or constraint.penalty) * self.scale
+                ascended = self.multipliers[name] + rate * (means[name] - constraint.epsilon)
+                self.multipliers[name] = max(0.0, ascended)  # KKT
         self._sums = dict.fromkeys(self.constraints, 0.0)
-        self._count = 0
+        self._count = self._skipped = 0
         return means
 
     def state_dict(self) -> dict:
@@ -118,6 +117,7 @@ class Dual:
             "scale": self.scale,
             "sums": dict(self._sums),
             "count": self._count,
+            "skipped": self._skipped,
         }
 
     def load_state_dict(self, state: dict) -> None:
@@ -131,6 +131,7 @@ class Dual:
         self.scale = float(state["scale"])
         self._sums = {name: float(state["sums"][name]) for name in self.constraints}
         self._count = int(state["count"])
+        self._skipped = int(state["skipped"])
 
 
 def fixed() -> Dual:

@@ -115,7 +115,7 @@ def super_resolve(
         keep_holes: leave pixels that no measurement covers invalid instead of filling them.
         consistent: correct the result until it agrees with every valid measurement when shrunk.
         any_aspect: accept maps whose aspect ratio differs from the image's.
-        device: where the model runs, such as "cuda".
+        device: where a named model runs, such as "cuda"; a module runs where it is.
 
     Returns:
         Result; its maps are tensors if `depth` is one, else arrays.
@@ -125,7 +125,10 @@ def super_resolve(
     low = read_low(depth, unit, scale, mask)
     check_sizes(image.shape[:2], low.depth.shape, any_aspect)
     network, name = resolve(model)
-    network = network.to(device)
+    if isinstance(model, str | Path) or model is None:
+        network = network.to(device)  # a module that was handed in stays where its owner put it
+    else:
+        device = next((p.device for p in network.parameters()), torch.device(device))
 
     rgb_tensor = torch.tensor(image).permute(2, 0, 1)[None].contiguous()
     low_tensor = torch.from_numpy(low.depth)[None, None]
@@ -225,6 +228,8 @@ def read_colour(rgb: Any) -> np.ndarray:
 def read_low(depth: Any, unit: str, scale: float | None, mask: Any) -> io.DepthMap:
     """The low-resolution map in metres with its mask, from a path, array or tensor."""
     if isinstance(depth, io.DepthMap):
+        if unit != "auto" or scale is not None or mask is not None:
+            raise InputError("a DepthMap knows its unit and mask; leave unit, scale and mask out")
         return depth
     if isinstance(mask, str | Path):
         mask = io.read_mask(mask)
