@@ -88,7 +88,7 @@ class CorrelativeFusion(nn.Module):
         if self.fusion == "concat":
             return self.merge(torch.cat([prompt, depth], 1))
         alpha = torch.sigmoid(pearson(prompt, reference))  # Eq. 3-4a, (B, C, 1, 1)
-        return alpha * prompt + (1 - alpha) * depth  # Eq. 4b
+        return torch.lerp(depth, prompt, alpha)  # α prompt + (1 − α) depth, Eq. 4b
 
     def forward(self, prompt: Tensor, depth: Tensor) -> tuple[Tensor, Tensor]:
         """prompt F̂_i and depth D_i, both (B, C, H, W) -> D_{i+1} and the blended map D̃_i."""
@@ -132,6 +132,7 @@ class DuCos(nn.Module):
         gather_stages: hand all stages to the tail instead of the last alone.
         residual: the tail predicts the difference from the bicubic input.
         tail: "convolution" (Eq. 8) or "mixing" (see models.mixing).
+        corrections: how often the mixing tail hands back what the shrunk result misses.
         align: project every stage for the alignment constraint.
     """
 
@@ -151,7 +152,7 @@ class DuCos(nn.Module):
         gather_stages: bool = False,
         residual: bool = False,
         tail: str = "convolution",
-        corrections: int = 2,
+        corrections: int = 4,
         align: bool = True,
     ):
         super().__init__()

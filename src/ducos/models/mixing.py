@@ -57,37 +57,37 @@ def window_of(low_size: tuple[int, int], size: tuple[int, int], like: Tensor) ->
 
 def gather(low: Tensor, window: Window) -> Tensor:
     """The neighbours of each output pixel: low (B, 1, h, w) -> (B, 16, H, W)."""
-    taps = []
-    for a in range(TAPS):
-        row = low.index_select(2, window.rows[:, a])  # (B, 1, H, w)
-        taps += [row.index_select(3, window.columns[:, b]) for b in range(TAPS)]
+    # Columns first: picking single pixels is slow, and the map is still small then; picking rows of
+    # the widened map copies whole rows.
+    wide = [low.index_select(3, window.columns[:, b]) for b in range(TAPS)]  # (B, 1, h, W)
+    taps = [w.index_select(2, window.rows[:, a]) for a in range(TAPS) for w in wide]
     return torch.cat(taps, 1)
 
 
 def mix(weights: Tensor, low: Tensor, window: Window) -> Tensor:
     """Weighted sum of the neighbours: weights (B, 16, H, W), low (B, 1, h, w) -> (B, 1, H, W)."""
     total = torch.zeros_like(weights[:, :1])
+    wide = [low.index_select(3, window.columns[:, b]) for b in range(TAPS)]  # (B, 1, h, W)
     for a in range(TAPS):
-        row = low.index_select(2, window.rows[:, a])  # (B, 1, H, w)
         for b in range(TAPS):
             n = TAPS * a + b
-            tap = row.index_select(3, window.columns[:, b])
+            tap = wide[b].index_select(2, window.rows[:, a])
             total = torch.addcmul(total, weights[:, n : n + 1], tap)
     return total
 
 
 def spline_mean(low: Tensor, window: Window) -> Tensor:
     """Spline-weighted mean of the neighbours: low (B, 1, h, w) -> (B, 1, H, W), axis by axis."""
-    tall = sum(
-        low.index_select(2, window.rows[:, a]) * window.row_weights[:, a, None] for a in range(TAPS)
-    )
-    assert isinstance(tall, Tensor)  # (B, 1, H, w)
     wide = sum(
-        tall.index_select(3, window.columns[:, b]) * window.column_weights[:, b]
-        for b in range(TAPS)
+        low.index_select(3, window.columns[:, b]) * window.column_weights[:, b] for b in range(TAPS)
     )
-    assert isinstance(wide, Tensor)
-    return wide
+    assert isinstance(wide, Tensor)  # (B, 1, h, W)
+    tall = sum(
+        wide.index_select(2, window.rows[:, a]) * window.row_weights[:, a, None]
+        for a in range(TAPS)
+    )
+    assert isinstance(tall, Tensor)
+    return tall
 
 
 def local_contrast(low: Tensor, window: Window) -> tuple[Tensor, Tensor]:
@@ -120,7 +120,7 @@ class MixingTail(nn.Module):
       trust (1)    how far the result is pulled to agree with the measurements when shrunk again.
     """
 
-    def __init__(self, channels: int, *, stride: int = 4, corrections: int = 2):
+    def __init__(self, channels: int, *, stride: int = 4, corrections: int = 4):
         super().__init__()
         self.stride = stride
         self.corrections = corrections
