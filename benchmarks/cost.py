@@ -2,7 +2,7 @@
 
 Method: one thread; every model runs once to warm up, then the models take turns, so that a busy
 machine slows all of them alike; CPU time of the process (time.process_time), median of the rounds.
-Random weights: cost does not depend on them. Ratios are to FDSR, the fastest published network.
+Random weights: cost does not depend on them. Ratios are to FDSR, the strongest small baseline.
 
     python benchmarks/cost.py [--rounds 5] [--models fdsr,ducos-compact,fdkn]
 """
