@@ -536,7 +536,7 @@ def test_shapes_have_sharp_silhouettes_that_mostly_show_in_colour():
 # ------------------------------------------------------------------------------ names and specs
 
 
-@pytest.mark.parametrize("name", set(DATASETS) - {"shapes"})
+@pytest.mark.parametrize("name", sorted(set(DATASETS) - {"shapes"}))
 def test_every_dataset_says_what_it_expects_when_nothing_is_there(tmp_path, name):
     with pytest.raises(InputError, match="expected"):
         open_dataset(f"{name}:{tmp_path / 'nothing'}")
