@@ -225,10 +225,14 @@ def list_models(
 
     table = Table(box=None)
     for title in rows[0]:
-        table.add_column(title, justify="right" if title in ("parameters", "gmac") else "left")
+        number = title in ("parameters", "gmac")
+        table.add_column(title, justify="right" if number else "left", no_wrap=title != "about")
     for row in rows:
         table.add_row(*(_cell(value) for value in row.values()))
-    Console().print(table)
+    console = Console()
+    if not console.is_terminal:
+        console = Console(width=160)  # into files and pipes: no need to fold
+    console.print(table)
 
 
 @app.command()
