@@ -315,11 +315,9 @@ def _first_number(table: Mapping[str, Any], names: Sequence[str], name: str) -> 
 def _of_matrix(matrix: Any, name: str) -> dict[str, float | None]:
     """fx, fy, cx, cy of a 3×3 matrix, by rows or columns: 0 0 1 shows which."""
     values = _numbers(matrix["data"] if _is_table(matrix) else matrix, name).reshape(3, 3)
-    if np.allclose(values[2], (0, 0, 1)):
-        pass
-    elif np.allclose(values[:, 2], (0, 0, 1)):
+    if not np.allclose(values[2], (0, 0, 1)):
         values = values.T
-    else:
+    if not np.allclose(values[2], (0, 0, 1)):
         raise InputError(f"{name}: the intrinsic matrix must have a row (or column) 0 0 1")
     return {
         "fx": float(values[0, 0]),
