@@ -94,6 +94,15 @@ def test_what_was_written_does_not_change_with_the_model(model: nn.Module, tmp_p
     assert any(value.any() for value in tensors.values())
 
 
+def test_the_same_weights_give_the_same_bytes(model: nn.Module, tmp_path: Path) -> None:
+    written = []
+    for number in range(8):
+        file = tmp_path / f"{number}.safetensors"
+        save_model(file, SPEC, stored_weights(model), {"licence": "CC0", "steps": 3})
+        written.append(file.read_bytes())
+    assert set(written) == {written[0]}
+
+
 def test_views_and_transposes_are_stored_by_value(tmp_path: Path) -> None:
     base = torch.arange(12.0).reshape(3, 4)
     tensors = {"a": base, "b": base[1:], "c": base.T, "d": base.expand(2, 3, 4), "e": base[0, 0]}

@@ -164,3 +164,10 @@ def test_configs_do_not_change_under_the_hand(write) -> None:
     config = load_config(write(""))
     with pytest.raises(ValueError, match="frozen"):
         config.train.steps = 5  # type: ignore[misc]
+
+
+def test_objectives_are_those_of_the_table() -> None:
+    from ducos.config import OBJECTIVES
+    from ducos.losses import OBJECTIVES as TABLE
+
+    assert set(OBJECTIVES) == set(TABLE)

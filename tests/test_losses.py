@@ -22,6 +22,8 @@ from ducos.losses import (
     min_max,
     prompt_depth,
     reconstruction,
+    rms,
+    sigma,
     standardise,
 )
 from ducos.models.prediction import Prediction
@@ -91,15 +93,13 @@ def test_a_split_batch_gives_the_gradient_of_the_whole() -> None:
         "prompt_depth": noise(4, 1, 5, 6, seed=3),
         "prompt_inverse": True,
         "alignment": [(noise(4, 1, 5, 6, seed=4), noise(4, 1, 5, 6, seed=5))],
+        "sigma": noise(4, 1, 5, 6, seed=6),
     }
 
     def cut(start: int, stop: int) -> Prediction:
         pairs = [(a[start:stop], b[start:stop]) for a, b in aux["alignment"]]
-        prompt = aux["prompt_depth"][start:stop]
-        return Prediction(
-            depth[start:stop],
-            {"prompt_depth": prompt, "prompt_inverse": True, "alignment": pairs},
-        )
+        maps = {name: aux[name][start:stop] for name in ("prompt_depth", "sigma")}
+        return Prediction(depth[start:stop], {**maps, "prompt_inverse": True, "alignment": pairs})
 
     for loss in (*OBJECTIVES.values(), *CONSTRAINTS.values()):
         whole = loss(Prediction(depth, aux), batch)
@@ -147,6 +147,38 @@ def test_reconstruction_by_hand() -> None:
     valid = torch.tensor([[[[True, True], [True, False]]]])
     loss = reconstruction(Prediction(depth), make_batch(target, valid))
     assert loss.item() == pytest.approx((0.5 + 2 + 0) / 3)
+
+
+def test_rms_by_hand() -> None:
+    depth = torch.tensor([[[[1.0, 2.0], [3.0, 4.0]]], [[[0.0, 0.0], [0.0, 0.0]]]])
+    target = torch.tensor([[[[1.5, 0.0], [3.0, 99.0]]], [[[2.0, 2.0], [2.0, 2.0]]]])
+    valid = torch.tensor([[[[True, True], [True, False]]], [[[True, True], [True, True]]]])
+    expected = ((0.5**2 + 2**2) / 3) ** 0.5, 2.0
+    loss = rms(Prediction(depth), make_batch(target, valid))
+    assert loss.item() == pytest.approx(sum(expected) / 2, abs=2e-4)
+
+
+def test_the_best_sigma_is_the_error_that_two_thirds_stay_below() -> None:
+    target = torch.zeros(1, 1, 100, 100, dtype=DOUBLE)
+    depth = torch.randn(
+        1, 1, 100, 100, dtype=DOUBLE, generator=torch.Generator().manual_seed(0)
+    )  # of deviation 1, whose 68.3 % quantile of absolute values is 1
+
+    def loss(constant: float) -> float:
+        aux = {"sigma": torch.full_like(depth, constant)}
+        return sigma(Prediction(depth, aux), make_batch(target)).item()
+
+    candidates = [0.5 + 0.05 * k for k in range(21)]
+    assert min(candidates, key=loss) == pytest.approx(1.0, abs=0.051)
+
+
+def test_sigma_moves_the_uncertainty_and_not_the_depth() -> None:
+    depth = noise(1, 1, 6, 6).requires_grad_()
+    expected = noise(1, 1, 6, 6, seed=1).requires_grad_()
+    sigma(Prediction(depth, {"sigma": expected}), make_batch(noise(1, 1, 6, 6, seed=2))).backward()
+    assert depth.grad is None
+    assert expected.grad is not None
+    assert expected.grad.abs().min() > 0
 
 
 def test_alignment_by_hand() -> None:
@@ -255,10 +287,17 @@ def test_gradcheck_edge(normalise: bool, magnitude: bool, inverse: bool) -> None
     assert gradcheck(loss, noise(2, 1, 5, 6, seed=9).requires_grad_())
 
 
-def test_gradcheck_reconstruction() -> None:
+@pytest.mark.parametrize("loss", [reconstruction, rms])
+def test_gradcheck_reconstruction(loss: Loss) -> None:
     batch = make_batch(noise(2, 1, 4, 5), noise(2, 1, 4, 5, seed=2) > 0.3)
     depth = noise(2, 1, 4, 5, seed=9).requires_grad_()
-    assert gradcheck(lambda d: reconstruction(Prediction(d), batch), depth)
+    assert gradcheck(lambda d: loss(Prediction(d), batch), depth)
+
+
+def test_gradcheck_sigma() -> None:
+    batch = make_batch(noise(2, 1, 4, 5), noise(2, 1, 4, 5, seed=2) > 0.3)
+    depth, expected = noise(2, 1, 4, 5, seed=9), noise(2, 1, 4, 5, seed=3).requires_grad_()
+    assert gradcheck(lambda s: sigma(Prediction(depth, {"sigma": s}), batch), expected)
 
 
 def test_gradcheck_alignment() -> None:
@@ -301,7 +340,7 @@ EDGES: list[Loss] = [
 ]
 
 
-@pytest.mark.parametrize("loss", [reconstruction, prompt_depth, *EDGES])
+@pytest.mark.parametrize("loss", [reconstruction, rms, prompt_depth, *EDGES])
 @pytest.mark.parametrize("stored", [torch.nan, torch.inf, -1e30])
 @pytest.mark.parametrize("inverse", [False, True])
 def test_what_a_hole_holds_enters_neither_value_nor_gradient(
@@ -327,7 +366,7 @@ def test_what_a_hole_holds_enters_neither_value_nor_gradient(
         torch.testing.assert_close(ours, expected)
 
 
-@pytest.mark.parametrize("loss", [reconstruction, prompt_depth, *EDGES])
+@pytest.mark.parametrize("loss", [reconstruction, rms, prompt_depth, *EDGES])
 def test_a_batch_without_any_valid_pixel_has_zero_loss_and_gradient(loss: Loss) -> None:
     depth = noise(1, 1, 6, 6).requires_grad_()
     student = noise(1, 1, 6, 6, seed=1).requires_grad_()
@@ -343,7 +382,7 @@ def test_a_batch_without_any_valid_pixel_has_zero_loss_and_gradient(loss: Loss) 
 
 
 @pytest.mark.parametrize("size", [(1, 1), (1, 7), (2, 2)])
-@pytest.mark.parametrize("loss", [reconstruction, edge, prompt_depth])
+@pytest.mark.parametrize("loss", [reconstruction, rms, edge, prompt_depth])
 def test_tiny_maps(loss: Loss, size: tuple[int, int]) -> None:
     depth = noise(1, 1, *size).requires_grad_()
     student = noise(1, 1, *size, seed=2).requires_grad_()
@@ -360,6 +399,11 @@ def test_alignment_without_maps_says_what_to_do() -> None:
         prediction.aux = aux
         with pytest.raises(InputError, match="align=True"):
             alignment(prediction, make_batch(noise(1, 1, 2, 2)))
+
+
+def test_sigma_without_an_uncertainty_says_what_to_do() -> None:
+    with pytest.raises(InputError, match="mixing"):
+        sigma(Prediction(noise(1, 1, 2, 2)), make_batch(noise(1, 1, 2, 2)))
 
 
 @pytest.mark.parametrize("loss", [edge, prompt_depth])

@@ -1,5 +1,7 @@
 """The mixing tail: what it promises whatever its weights are, and what it is before training."""
 
+import math
+
 import numpy as np
 import pytest
 import torch
@@ -7,7 +9,7 @@ from scipy.interpolate import BSpline
 from torch import Tensor, nn
 
 from ducos.models import DuCos
-from ducos.models.mixing import TAPS, gather, window_of
+from ducos.models.mixing import TAPS, expected_error, gather, window_of
 from ducos.resize import fill_holes
 
 RATIOS = [(1, 1), (2, 2), (1.5, 3.4), (11.6, 2.7), (5, 1)]
@@ -188,7 +190,15 @@ def test_sigma_is_small_on_planes_and_large_at_steps() -> None:
         sigma = mixer()(noise(1, 3, 64, 64), low).aux["sigma"]
     assert sigma.shape == (1, 1, 64, 64)
     assert sigma[..., 28:36].min() > 0.3
-    assert sigma[..., :12].max() < 1e-3
+    assert sigma[..., :12].max() < 2e-3
+
+
+def test_doubt_scales_sigma_within_bounds() -> None:
+    spread, contrast = torch.tensor([[[[0.04]]]]), torch.tensor([[[[0.5]]]])
+    rough = 0.2 + 0.05 + 1e-3
+    for doubt, factor in ((0.0, 1.0), (1e6, math.exp(3)), (-1e6, math.exp(-3))):
+        sigma = expected_error(spread, contrast, torch.tensor([[[[doubt]]]]))
+        assert sigma.item() == pytest.approx(rough * factor, rel=1e-4)
 
 
 @pytest.mark.parametrize(("n", "N"), [(1, 1), (1, 9), (2, 3), (5, 5), (7, 80), (9, 31)])

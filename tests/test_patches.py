@@ -57,6 +57,7 @@ def batches(
     scales: tuple[float, float] = (2.0, 8.0),
     degradations: dict[str, float] | None = None,
     seed: int = 0,
+    measurements: int = 1,
 ) -> PatchBatches:
     return PatchBatches(
         dataset or Depths(invalid=0.1),  # type: ignore[arg-type]
@@ -66,6 +67,7 @@ def batches(
         degradations=degradations or {"bicubic": 1.0},
         augmentation=augmentation,
         seed=seed,
+        measurements=measurements,
     )
 
 
@@ -240,6 +242,14 @@ def test_scales_stay_in_their_interval_and_vary() -> None:
     assert max(sides) <= low_size((48, 48), 2.0)[0]
     assert len(set(sides)) > 6
     assert all(source[step].low.shape[-2] == side for step, side in enumerate(sides))
+
+
+def test_patches_of_large_scales_grow_to_hold_enough_measurements() -> None:
+    source = batches(crop=32, scales=(2.0, 16.0), augmentation=Augmentation(), measurements=6)
+    seen = {(b.low.shape[-1], b.target.shape[-1]) for b in (source[step] for step in range(30))}
+    assert all(low >= 6 for low, _ in seen)
+    assert {side for _, side in seen} == {32, 64, 96}
+    assert all(side == 32 or side - 32 < 6 * side / low for low, side in seen)  # and no further
 
 
 def test_one_scale() -> None:

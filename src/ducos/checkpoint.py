@@ -93,7 +93,15 @@ def write_tensors(path: Path, tensors: dict[str, Tensor], header: dict[str, str]
         name: value.detach().cpu().contiguous().clone() for name, value in tensors.items()
     }
     with atomic_write(path) as temporary:
-        Path(temporary).write_bytes(save(contiguous, header))
+        Path(temporary).write_bytes(in_fixed_order(save(contiguous, header)))
+
+
+def in_fixed_order(stored: bytes) -> bytes:
+    """The same safetensors file with its header sorted: the library's order changes per call."""
+    length = int.from_bytes(stored[:8], "little")
+    header = json.dumps(json.loads(stored[8 : 8 + length]), sort_keys=True).encode()
+    header += b" " * (-len(header) % 8)  # tensors stay aligned
+    return len(header).to_bytes(8, "little") + header + stored[8 + length :]
 
 
 def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:

@@ -11,6 +11,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from ducos.errors import InputError
 
+OBJECTIVES = ("reconstruction", "rms", "sigma", "prompt")  # losses.OBJECTIVES, without its torch
+
 
 class Section(BaseModel):
     """A table of the file; it cannot be changed, and knows its keys."""
@@ -40,7 +42,10 @@ class DataConfig(Section):
     )
     validation_share: float = Field(0.1, ge=0, lt=1)
     validation_images: int = Field(12, ge=1, description="how many images each validation uses")
-    crop: int = Field(128, ge=16)
+    crop: int = Field(128, ge=16, description="side of a patch in pixels")
+    measurements: int = Field(
+        1, ge=1, description="patches grow until their low-resolution side is at least this"
+    )
     scales: tuple[float, float] = (2.0, 16.0)
     degradations: dict[str, float] = Field(default_factory=lambda: {"bicubic": 1.0})
     workers: int = Field(0, ge=0)
@@ -110,9 +115,9 @@ class TrainConfig(Section):
 
     @model_validator(mode="after")
     def _known_objectives(self) -> "TrainConfig":
-        unknown = sorted(set(self.objectives) - {"reconstruction", "prompt"})
+        unknown = sorted(set(self.objectives) - set(OBJECTIVES))
         if unknown or not self.objectives:
-            raise ValueError(f"objectives are reconstruction and prompt, got {unknown or 'none'}")
+            raise ValueError(f"objectives are {', '.join(OBJECTIVES)}; got {unknown or 'none'}")
         return self
 
 

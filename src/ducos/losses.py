@@ -16,6 +16,7 @@ from ducos.normalise import Range
 # A batch has, beside others: target (B,1,H,W) normalised, valid (B,1,H,W) bool, range: Range,
 # inverse (B,) bool: True where the target is inverse depth (disparity-like).
 Batch = Any
+ONE_SIGMA = 0.6827  # share of a normal distribution within one standard deviation
 
 
 def masked_mean(x: Tensor, mask: Tensor) -> Tensor:
@@ -62,6 +63,38 @@ def gradient_magnitude(x: Tensor) -> Tensor:
 def reconstruction(prediction: Any, batch: Batch) -> Tensor:
     """L_rec of Eq. 11: mean absolute error over valid pixels."""
     return masked_mean((prediction.depth - batch.target).abs(), batch.valid)
+
+
+def rms(prediction: Any, batch: Batch) -> Tensor:
+    """Root mean square error of each image, averaged: what evaluation reports.
+
+    The mean absolute error alone asks for the likelier side of an edge whose place is uncertain;
+    this asks for the mean of both sides, and weighs a large error by its size.
+    """
+    error = prediction.depth - batch.target
+    error = torch.where(batch.valid, error, torch.zeros_like(error))
+    mean = error.square().sum((1, 2, 3)) / batch.valid.sum((1, 2, 3)).clamp_min(1)
+    tiny = 1e-4  # of the range: the root's slope stays bounded where nothing is wrong
+    return ((mean + tiny**2).sqrt() - tiny).mean()
+
+
+def sigma(prediction: Any, batch: Batch) -> Tensor:
+    """Trains a model's uncertainty to be the error that 68.3 % of the pixels stay below.
+
+    The pinball loss of that quantile, of logarithms: quantiles do not mind, and a pixel in the
+    middle of a wall counts like one at an edge. The depth itself is not moved by it.
+    """
+    expected = prediction.aux.get("sigma")
+    if expected is None:
+        raise InputError(
+            "the sigma objective trains a model's uncertainty, but this model gives none: "
+            'build it with tail="mixing" or leave `sigma` out of the objectives'
+        )
+    floor = 1e-4  # of the range: smaller errors are rounding
+    error = (prediction.depth.detach() - batch.target).abs()
+    error = torch.where(batch.valid, error, torch.zeros_like(error))
+    above = ((error + floor) / (expected + floor)).log()
+    return masked_mean(torch.maximum(ONE_SIGMA * above, (ONE_SIGMA - 1) * above), batch.valid)
 
 
 def alignment(prediction: Any, batch: Batch) -> Tensor:
@@ -145,5 +178,10 @@ def standardise(x: Tensor, mask: Tensor) -> Tensor:
 
 
 Loss = Callable[[Any, Batch], Tensor]
-OBJECTIVES: dict[str, Loss] = {"reconstruction": reconstruction, "prompt": prompt_depth}
+OBJECTIVES: dict[str, Loss] = {
+    "reconstruction": reconstruction,
+    "rms": rms,
+    "sigma": sigma,
+    "prompt": prompt_depth,
+}
 CONSTRAINTS: dict[str, Loss] = {"alignment": alignment, "edge": edge}

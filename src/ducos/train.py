@@ -99,6 +99,7 @@ def train(
         training_set,
         batch_size=config.train.batch_size,
         crop=config.data.crop,
+        measurements=config.data.measurements,
         scales=config.data.scales,
         degradations=config.data.degradations,
         augmentation=Augmentation(

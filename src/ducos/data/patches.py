@@ -5,6 +5,7 @@ every draw of noise follow from the two. Resuming a run, adding loader workers o
 over processes therefore cannot change what is learned from.
 """
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 from typing import Any
@@ -69,7 +70,7 @@ class Augmentation:
     invert: share of patches turned into inverse depth; benchmarks such as Middlebury are disparity.
     quantise: share of patches rounded to 60 to 255 levels, as those benchmarks are.
     colour: strength of gamma, gain, tint, noise, blur and JPEG on the colour image (0 = off).
-    shift: largest registration error between colour and depth, in pixels.
+    shift: largest registration error between colour and depth, in pixels; most are far smaller.
     holes: share of patches whose low-resolution map gets holes.
     """
 
@@ -88,6 +89,8 @@ class PatchBatches:
     Args:
         dataset: pairs with targets.
         crop: side of the square patches in pixels.
+        measurements: patches of a large scale are larger, so that the side of their low-resolution
+            map has this many pixels (rounded up to a multiple of 32 pixels of the image).
         scales: (smallest, largest); one scale is drawn per batch, log-uniformly, so that all its
             low-resolution maps have one size.
         degradations: name -> share, drawn per batch.
@@ -104,6 +107,7 @@ class PatchBatches:
         degradations: dict[str, float],
         augmentation: Augmentation,
         seed: int,
+        measurements: int = 1,
         cache: FeatureCache | None = None,
     ):
         unknown = sorted(set(degradations) - set(DEGRADATIONS))
@@ -116,6 +120,7 @@ class PatchBatches:
         self.dataset = dataset
         self.batch_size = batch_size
         self.crop = crop
+        self.measurements = measurements
         self.scales = scales
         self.degradations = degradations
         self.augmentation = augmentation
@@ -140,12 +145,13 @@ class PatchBatches:
         name = names[int(rng.choice(len(names), p=shares / shares.sum()))]
         may_invert = name in RESAMPLINGS  # a sensor model needs metres
         pairs = [self.dataset[int(index)] for index in chosen]
-        patches = [self.patch(pair, rng, may_invert) for pair in pairs]
+        side = max(self.crop, math.ceil(self.measurements * scale / 32) * 32)
+        patches = [self.patch(pair, side, rng, may_invert) for pair in pairs]
         rgb, target, valid, inverse, places = (
             torch.stack(part) for part in zip(*patches, strict=True)
         )
         generator = torch.Generator().manual_seed(int(rng.integers(2**62)))
-        size = low_size((self.crop, self.crop), scale)
+        size = low_size((side, side), scale)
         low, low_valid = DEGRADATIONS[name](target, valid, rgb, size, generator)
         low_valid = punch_holes(low_valid, self.augmentation.holes, rng)
         limits = range_of(low, low_valid)
@@ -157,30 +163,30 @@ class PatchBatches:
             valid=valid & low_valid.any(3, keepdim=True).any(2, keepdim=True),
             range=limits,
             inverse=inverse,
-            prompt=self.stored_prompt(pairs, places),
+            prompt=self.stored_prompt(pairs, places, side),
         )
 
-    def stored_prompt(self, pairs: list[Pair], places: Tensor) -> Prompt | None:
+    def stored_prompt(self, pairs: list[Pair], places: Tensor, side: int) -> Prompt | None:
         """The cached features of the whole images, cut to the patches at places (B, 2, 3)."""
         if self.cache is None:
             return None
         whole = [self.cache.features(pair) for pair in pairs]
         sizes = [(pair.rgb.shape[0], pair.rgb.shape[1]) for pair in pairs]
-        return cut(whole, places, (self.crop, self.crop), sizes)
+        return cut(whole, places, (side, side), sizes)
 
     def patch(
-        self, pair: Pair, rng: np.random.Generator, may_invert: bool
+        self, pair: Pair, side: int, rng: np.random.Generator, may_invert: bool
     ) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
         """One augmented patch: rgb (3,n,n), target (1,n,n), valid (1,n,n), inverse (), and the
         place (2,3) of its colours in the image."""
         options = self.augmentation
-        rgb, target, valid, square = crop(pair, self.crop, options.zoom, options.shift, rng)
+        rgb, target, valid, square = crop(pair, side, options.zoom, options.shift, rng)
         turns = (False, False, False)
         if options.flip:
             rgb, target, valid, turns = flip(rgb, target, valid, rng)
         mirror, upside_down, transpose = turns
         place = patch_place(
-            *square, self.crop, mirror=mirror, upside_down=upside_down, transpose=transpose
+            *square, side, mirror=mirror, upside_down=upside_down, transpose=transpose
         )
         inverse = bool(rng.random() < options.invert) and may_invert
         if inverse:
@@ -226,7 +232,7 @@ def crop(
     top, left = int(rng.integers(H - side + 1)), int(rng.integers(W - side + 1))
     x, y = 0.0, 0.0
     if shift > 0:
-        x, y = rng.uniform(-shift, shift, 2)
+        x, y = shift * rng.uniform(-1, 1, 2) ** 3
         move = np.array([[1, 0, x], [0, 1, y]], np.float32)
         rgb = cv2.warpAffine(rgb, move, (W, H), borderMode=cv2.BORDER_REFLECT)
     square = np.s_[top : top + side, left : left + side]

@@ -3,7 +3,7 @@
 Instead of a depth value, the network predicts for each output pixel how to weigh the 4×4
 low-resolution pixels around it. The result serves every ratio with the same code, stays within the
 local measured range but for a bounded residual, keeps edges sharp, gives an invalid neighbour no
-weight, and yields an uncertainty: the weighted spread of the neighbours.
+weight, and yields an uncertainty: the weighted spread of the neighbours, scaled by a learned doubt.
 """
 
 from typing import NamedTuple
@@ -16,6 +16,7 @@ from ducos.models.prediction import Prediction
 from ducos.resize import bicubic
 
 TAPS = 4
+MAPS = (TAPS**2, 1, 1, 1, 1, 1)  # channels of logits, level, focus, detail, trust, doubt
 CACHED_ROWS = 16
 
 
@@ -67,12 +68,12 @@ def gather(low: Tensor, window: Window) -> Tensor:
 def mix(weights: Tensor, low: Tensor, window: Window) -> Tensor:
     """Weighted sum of the neighbours: weights (B, 16, H, W), low (B, 1, h, w) -> (B, 1, H, W)."""
     total = torch.zeros_like(weights[:, :1])
+    shares = weights.split(1, 1)  # at once: the gradient of 16 slices would be 16 full maps
     wide = [low.index_select(3, window.columns[:, b]) for b in range(TAPS)]  # (B, 1, h, W)
     for a in range(TAPS):
         for b in range(TAPS):
-            n = TAPS * a + b
             tap = wide[b].index_select(2, window.rows[:, a])
-            total = torch.addcmul(total, weights[:, n : n + 1], tap)
+            total = torch.addcmul(total, shares[TAPS * a + b], tap)
     return total
 
 
@@ -109,6 +110,13 @@ def spline_logits(window: Window) -> Tensor:
     return (log_y + log_x).flatten(0, 1)[None]
 
 
+def expected_error(spread: Tensor, contrast: Tensor, doubt: Tensor) -> Tensor:
+    """One sigma, all (B, 1, H, W): spread is the variance of the mixed neighbours, and doubt
+    scales it by up to e³ either way."""
+    rough = spread.clamp_min(1e-10).sqrt() + 0.1 * contrast + 1e-3
+    return rough * torch.exp(3 * torch.tanh(doubt / 3))
+
+
 class MixingTail(nn.Module):
     """Body features at 1/stride -> depth at full size, from the measured values around each pixel.
 
@@ -117,15 +125,16 @@ class MixingTail(nn.Module):
       level (1)    how far the surface lies from the bicubic value, in local contrasts, and
       focus (1)    how strictly neighbours away from that surface are refused,
       detail (1)   a residual bounded by half the local contrast,
-      trust (1)    how far the result is pulled to agree with the measurements when shrunk again.
+      trust (1)    how far the result is pulled to agree with the measurements when shrunk again,
+      doubt (1)    by which factor the error to expect differs from the spread of the neighbours.
     """
 
     def __init__(self, channels: int, *, stride: int = 4, corrections: int = 4):
         super().__init__()
         self.stride = stride
         self.corrections = corrections
-        self.predict = nn.Conv2d(channels, (TAPS**2 + 4) * stride**2, 3, padding=1)
-        bias = torch.zeros(TAPS**2 + 4)
+        self.predict = nn.Conv2d(channels, sum(MAPS) * stride**2, 3, padding=1)
+        bias = torch.zeros(sum(MAPS))
         bias[TAPS**2 + 1] = -2.0  # focus: at first hardly any neighbour is refused
         with torch.no_grad():
             self.predict.weight.mul_(0.1)  # start near the plain spline mean
@@ -146,7 +155,7 @@ class MixingTail(nn.Module):
         contrast (B, 1, H, W) from local_contrast."""
         H, W = up.shape[-2:]
         maps = F.pixel_shuffle(self.predict(features), self.stride)[..., :H, :W]
-        logits, level, focus, detail, trust = maps.split([TAPS**2, 1, 1, 1, 1], 1)
+        logits, level, focus, detail, trust, doubt = maps.split(MAPS, 1)
 
         surface = up + torch.tanh(level) * contrast
         strictness = 4 * F.softplus(focus) / (contrast + 1e-4)
@@ -178,7 +187,8 @@ class MixingTail(nn.Module):
             if valid is not None:
                 missing = missing * valid
             depth = depth + trust * mix(weights, missing, window)
-        return Prediction(depth, {"sigma": spread.clamp_min(1e-10).sqrt()})
+        sigma = expected_error(spread.detach(), contrast, doubt)
+        return Prediction(depth, {"sigma": sigma})
 
     @staticmethod
     def weigh(logits: Tensor, penalty: Tensor, hole: Tensor | None) -> Tensor:

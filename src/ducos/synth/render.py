@@ -1,6 +1,6 @@
 """A scene description into Blender, and two pictures out of it: light and depth.
 
-Colour: Cycles on the CPU, 4 samples a pixel, the built-in denoiser, ambient occlusion instead of a
+Colour: Cycles on the CPU, 2 samples a pixel, the built-in denoiser, ambient occlusion instead of a
 third bounce. Depth: a second pass with one sample through the exact centre of each pixel, so that
 every value is the planar distance of one surface and no edge is a blend of two.
 """
@@ -22,7 +22,7 @@ from ducos.synth.placement import Pose
 from ducos.synth.scene import Light, Scene, Sky
 from ducos.synth.shaders import build_material
 
-SAMPLES = 4
+SAMPLES = 2
 SMOOTH_BELOW = np.radians(38)  # edges flatter than this are shaded round
 FARTHEST = 60.0  # metres; beyond lies the sky
 
