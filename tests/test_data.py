@@ -465,6 +465,7 @@ def test_synth_unit_and_scenes(tmp_path):
     assert dataset.scenes == ["010000", "010000", "010001"]
     expected = (codes["010000_1"] * 0.00025).astype(np.float32)
     np.testing.assert_array_equal(dataset[1].target, expected)
+    assert open_dataset(f"synth:{tmp_path},scenes=1").scenes == ["010000", "010000"]
 
 
 def views(scenes: int, views_each: int) -> FileDataset:

@@ -137,9 +137,19 @@ class Axes:
 
 
 def curve_panels(
-    title: str, panels: Sequence[tuple[str, Sequence[Curve]]], x_title: str
+    title: str,
+    panels: Sequence[tuple[str, Sequence[Curve]]],
+    x_title: str,
+    *,
+    log: str = "xy",
+    marks: bool = True,
 ) -> Picture:
-    """One frame per dataset, both axes logarithmic; a label has one colour in all of them."""
+    """One frame per panel; a label has one colour in all of them.
+
+    Args:
+        log: which axes are logarithmic.
+        marks: mark every point and write its x below; without, curves may have any number.
+    """
     width, height = 420, 330
     labels = list(dict.fromkeys(curve.label for _, curves in panels for curve in curves))
     colours = {label: PALETTE[i % len(PALETTE)] for i, label in enumerate(labels)}
@@ -156,12 +166,12 @@ def curve_panels(
         xs = sorted({x for curve in curves for x, _ in curve.points})
         ys = [y for curve in curves for _, y in curve.points]
         box = (left + 60, top + 22, left + width - 14, top + height - 36)
-        axes = Axes(draw, box, xs, ys, log="xy", x_ticks=xs)
+        axes = Axes(draw, box, xs, ys, log=log, x_ticks=xs if marks else None)
         for curve in curves:
             colour = colours[curve.label]
             path = [(axes.x(x), axes.y(y)) for x, y in curve.points]
             draw.line(path, fill=colour, width=1 if curve.dashed else 2)
-            for x, y in curve.points:
+            for x, y in curve.points if marks else ():
                 axes.mark(x, y, colour, hollow=curve.dashed)
     for number, label in enumerate(labels):
         y = below + 18 * number

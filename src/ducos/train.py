@@ -1,10 +1,10 @@
 """Training: one visible loop that alternates the two steps of Alg. 1.
 
-A run is a folder: config.json, metrics.jsonl, TensorBoard events, last.safetensors (everything
-needed to go on), best.safetensors and final.safetensors (weights for use). Batch `step` is a pure
-function of the seed, so a run killed at any moment continues from its last save bit for bit. Under
-`torchrun` each process takes its share of every batch and gradients are averaged: the result is
-that of one process.
+A run is a folder: config.json, metrics.jsonl, curves.png, TensorBoard events, last.safetensors
+(everything needed to go on), best.safetensors and final.safetensors (weights for use). Batch `step`
+is a pure function of the seed, so a run killed at any moment continues from its last save bit for
+bit. Under `torchrun` each process takes its share of every batch and gradients are averaged: the
+result is that of one process.
 """
 
 import time
@@ -29,6 +29,7 @@ from ducos.degrade import DEGRADATIONS
 from ducos.dual import PRESETS, Constraint, Dual
 from ducos.errors import InputError
 from ducos.infer import predict
+from ducos.io import write_image
 from ducos.losses import CONSTRAINTS, OBJECTIVES, edge
 from ducos.models import MODELS, DuCos
 from ducos.processes import (
@@ -40,6 +41,7 @@ from ducos.processes import (
 )
 from ducos.prompts.cache import FeatureCache
 from ducos.resize import bicubic, fill_holes, low_size
+from ducos.training_curves import training_curves
 from ducos.training_log import MetricsLog, ProgressBar
 
 
@@ -197,6 +199,7 @@ def fit(
                 if rank == 0:
                     if log:
                         log.write_validation(run.step, score)
+                        draw_curves(out)
                     if score["relative_rmse"] < run.best:
                         run.best = score["relative_rmse"]
                         save_weights(run, spec, config, out / "best.safetensors", score)
@@ -207,6 +210,13 @@ def fit(
                 return
         if rank == 0:
             save_weights(run, spec, config, out / "final.safetensors", {})
+
+
+def draw_curves(out: Path) -> None:
+    """curves.png beside metrics.jsonl: the run so far, for people."""
+    picture = training_curves(out)
+    if picture is not None:
+        write_image(out / "curves.png", picture)
 
 
 def load(

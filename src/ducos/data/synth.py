@@ -15,12 +15,19 @@ METRES_PER_CODE = 0.00025
 
 
 class Synth(FileDataset):
-    """Pairs rendered by `ducos synth`."""
+    """Pairs rendered by `ducos synth`.
 
-    def __init__(self, root: str | Path):
+    Args:
+        scenes: only those of the first so many scenes; 0 takes all.
+    """
+
+    def __init__(self, root: str | Path, scenes: int = 0):
         folder = existing_folder(root, LAYOUT)
         files = [
             replace(row, scale=METRES_PER_CODE, scene=row.name.split("_")[0])
             for row in pairs_by_suffix(folder, LAYOUT)
         ]
+        if scenes:
+            chosen = sorted({row.scene for row in files if row.scene})[:scenes]
+            files = [row for row in files if row.scene in chosen]
         super().__init__("synth", "m", files)
