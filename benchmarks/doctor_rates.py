@@ -5,7 +5,8 @@ Four tables, on every set of a bench folder (see `ducos.data.bench`) and on gene
 1. sound pairs, as they are and shrunk: which warnings or errors appear;
 2. units: the map stored in several ways; right, asked (a warning with the true scale among the
    candidates) or wrong;
-3. misregistration: the depth moved by known amounts; how many are named, error in pixels;
+3. misregistration: the depth moved by known amounts; how many are named, error in pixels, also
+   against what was found for the unmoved pair, since real pairs may be off by themselves;
 4. other faults: how many are named.
 
     python benchmarks/doctor_rates.py BENCH [--most 8] [--sets NAME,NAME] [--tables 1,2,3,4]
@@ -117,12 +118,15 @@ def print_unit_row(words: str, counts: Counter) -> None:
 
 
 def shift_table(sets: list[Dataset], most: int) -> None:
-    print("\n| moved pairs | scale | cases | can tell | error px: median, 90 % | named | unmoved |")
-    print("|---|---|---|---|---|---|---|")
+    print(
+        "\n| moved pairs | scale | cases | can tell | error px: median, 90 % | against unmoved | "
+        "named | unmoved |\n|---|---|---|---|---|---|---|---|"
+    )
     for dataset in sets:
         for scale in (1, 4, 8):
-            errors, cases, moved, named, false, still = [], 0, 0, 0, 0, 0
+            errors, changes, cases, moved, named, false, still = [], [], 0, 0, 0, 0, 0
             for pair in chosen(dataset, most):
+                own: np.ndarray | None = None  # what is found for the unmoved pair
                 for shift in SHIFTS:
                     report = examine(*low_map(pair, scale, dataset.unit, shift))
                     cases += 1
@@ -136,11 +140,16 @@ def shift_table(sets: list[Dataset], most: int) -> None:
                     if report.shift is not None and report.shift.certain:
                         found = np.array([report.shift.x, report.shift.y])
                         errors.append(float(np.hypot(*(found - shift))))
-            figures = "–"
-            if errors:
-                figures = ", ".join(f"{x:.2f}" for x in np.quantile(errors, (0.5, 0.9)))
+                        if shift == (0, 0):
+                            own = found
+                        elif own is not None:
+                            changes.append(float(np.hypot(*(found - own - shift))))
+            figures, against = (
+                ", ".join(f"{x:.2f}" for x in np.quantile(each, (0.5, 0.9))) if each else "–"
+                for each in (errors, changes)
+            )
             print(
-                f"| {dataset.name} | ×{scale} | {cases} | {len(errors)} | {figures} | "
+                f"| {dataset.name} | ×{scale} | {cases} | {len(errors)} | {figures} | {against} | "
                 f"{named} of {moved} | {false} of {still} named |",
                 flush=True,
             )

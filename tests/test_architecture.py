@@ -19,14 +19,14 @@ FILES = sorted(PACKAGE.rglob("*.py"))
 # A new module needs a place here: as low as its imports allow.
 LAYERS = [
     {"errors"},
-    {"config", "dual", "formats", "metrics", "normalise", "processes", "published",
+    {"config", "dual", "formats", "look", "metrics", "normalise", "processes", "published",
      "resize", "synth"},
     {"degrade", "io", "losses", "misalignment", "protocols", "training_log"},
     {"camera", "preview", "prompts", "results"},
     {"charts", "cloud", "data", "models"},
-    {"cases", "checkpoint", "reproduce_output"},
+    {"cases", "checkpoint", "reproduce_output", "tiling", "training_curves"},
     {"convert", "infer", "pictures"},
-    {"catalogue", "doctor", "evaluate", "example"},
+    {"batch", "catalogue", "doctor", "evaluate", "example"},
     {"doctor_report", "reproduce", "train"},
     {"cli"},
     {"__main__"},

@@ -218,3 +218,37 @@ def test_a_broken_torchvision_does_no_harm(tmp_path: Path) -> None:
     code = f"import sys; sys.path.insert(0, {str(tmp_path)!r}); {imports}"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
+
+
+def test_synth_assets_prepares_and_explains(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    pictures, skies, out = tmp_path / "pictures", tmp_path / "skies/hdri", tmp_path / "assets"
+    (pictures / "floor").mkdir(parents=True)
+    skies.mkdir(parents=True)
+    Image.fromarray(np.full((8, 8, 3), 90, np.uint8)).save(pictures / "floor/planks.png")
+    sky = 'export default "data:application/octet-stream;base64,aGVsbG8="'
+    (skies / "dawn.exr.js").write_text(sky)
+    done = ducos(
+        "synth-assets", out, "--hdri", tmp_path / "skies", "--textures", pictures,
+        "--textures-licence", "CC0-1.0",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == [
+        "skies: 1 assets",
+        "pictures: 1 assets",
+        f"2 assets in {out}",
+    ]
+    listed = json.loads((out / "index.json").read_text())
+    assert "CC0-1.0" in json.dumps(listed)
+
+    (tmp_path / "broken.sh3f").write_text("no zip")
+    for arguments, words in (
+        ([], "nothing to prepare"),
+        (["--textures", pictures], "--textures-licence"),
+        (["--hdri", tmp_path / "nowhere.tgz"], "does not exist"),
+        (["--furniture", tmp_path / "broken.sh3f"], "broken.sh3f"),
+        (["--furniture", tmp_path / "skies"], "no .sh3f file"),
+    ):
+        code, _, complaint = ducos_here(capsys, "synth-assets", out, *arguments)
+        assert code == 2
+        assert complaint.startswith("ducos: ")
+        assert words in complaint

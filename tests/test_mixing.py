@@ -193,6 +193,18 @@ def test_sigma_is_small_on_planes_and_large_at_steps() -> None:
     assert sigma[..., :12].max() < 2e-3
 
 
+@pytest.mark.parametrize("corrections", [0, 4])
+def test_whatever_is_learned_the_result_stays_near_the_measurements(corrections: int) -> None:
+    low = noise(1, 1, 9, 7, seed=4)
+    model = mixer(corrections=corrections, learned=True)
+    depth = run(model, low, (63, 50))
+    neighbours = gather(low, window_of((9, 7), (63, 50), low))
+    lowest, highest = neighbours.amin(1, keepdim=True), neighbours.amax(1, keepdim=True)
+    beyond = 0.1 * (highest - lowest) + 1e-6
+    assert (depth >= lowest - beyond).all()
+    assert (depth <= highest + beyond).all()
+
+
 def test_doubt_scales_sigma_within_bounds() -> None:
     spread, contrast = torch.tensor([[[[0.04]]]]), torch.tensor([[[[0.5]]]])
     rough = 0.2 + 0.05 + 1e-3

@@ -55,8 +55,13 @@ def save_model(path: Path, spec: ModelSpec, weights: dict[str, Tensor], about: d
     write_tensors(path, weights, header)
 
 
-def load_model(path: Path) -> tuple[nn.Module, ModelSpec, dict]:
-    """Rebuild a model from a weight file, strictly: (model in eval mode, spec, about)."""
+def load_model(
+    path: Path, *, accept_noncommercial: bool = False
+) -> tuple[nn.Module, ModelSpec, dict]:
+    """Rebuild a model from a weight file, strictly: (model in eval mode, spec, about).
+
+    accept_noncommercial: of a prompt whose own weights forbid commercial use, see prompts.licence.
+    """
     tensors, header = read_tensors(path)
     if header.get("format") != FORMAT or "spec" not in header:
         raise InputError(
@@ -66,7 +71,11 @@ def load_model(path: Path) -> tuple[nn.Module, ModelSpec, dict]:
     try:
         spec = ModelSpec(**json.loads(header["spec"]))
         about = json.loads(header.get("about", "{}"))
+        if accept_noncommercial and spec.prompt:
+            spec.prompt_options["accept_noncommercial"] = True
         model = spec.build()
+    except InputError:
+        raise  # it says itself what to do, such as to accept a licence
     except (ValueError, TypeError, AttributeError) as problem:
         raise InputError(f"{path} has a broken header ({problem}); write it again") from None
     load_strictly(model, tensors, path)

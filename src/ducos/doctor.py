@@ -547,7 +547,8 @@ def noise_level(depth: Floats, valid: Mask, relative: bool) -> float:
         span = float(np.percentile(known, 99) - np.percentile(known, 1))
         plane = depth.astype(np.float64) / max(span, 1e-9)
     else:
-        plane = np.where(valid, float(np.median(known)) / np.where(valid, depth, 1.0), 0.0)
+        distance = np.where(valid, depth, 1.0).astype(np.float64)  # its inverse may be large
+        plane = np.where(valid, float(np.median(known)) / distance, 0.0)
     along = plane[:, :-2] - 2 * plane[:, 1:-1] + plane[:, 2:]
     mixed = (along[:-2] - 2 * along[1:-1] + along[2:]) / 6  # unit gain for white noise
     if not relative:
@@ -586,7 +587,8 @@ def mixed_pixels(depth: Floats, valid: Mask) -> tuple[Mask, Mask]:
     inverse depth. At an edge the two foretellings disagree; a mixed pixel agrees with neither.
     """
     mixed, edges = np.zeros_like(valid), np.zeros_like(valid)
-    inverse = np.where(valid, 1 / np.where(valid, depth, 1.0), np.nan)
+    # In double precision, where the smallest float32 has an inverse.
+    inverse = np.where(valid, 1 / np.where(valid, depth, 1.0).astype(np.float64), np.nan)
     for axis in (0, 1):
         if depth.shape[axis] < 5:
             continue
@@ -638,7 +640,7 @@ def _check_shift(shift: Misalignment, facts: dict[str, Any]) -> Iterator[Finding
         yield Finding(
             "alignment-unknown",
             "note",
-            "too few common edges to tell whether depth and colour are aligned",
+            f"cannot tell whether depth and colour are aligned: {shift.reason}",
             "",
             numbers,
         )

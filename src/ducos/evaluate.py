@@ -106,7 +106,7 @@ def evaluate(
 
 def run_evaluation(
     *,
-    models: Sequence[str],
+    models: Sequence[str] | Mapping[str, nn.Module],
     datasets: Sequence[str],
     protocol: str,
     scales: Sequence[float],

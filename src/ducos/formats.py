@@ -166,6 +166,16 @@ def _check_size(source: Path, shape: tuple[int, ...]) -> None:
         )
 
 
+def _check_length(source: Path, shape: tuple[int, ...]) -> None:
+    """Refuse a file far too short for what it declares: sparse formats would make it up."""
+    if math.prod(shape) > max(16_000_000, _PIXELS_PER_BYTE * source.stat().st_size):
+        sides = " x ".join(map(str, shape[::-1]))
+        raise InputError(
+            f"{source} declares {sides} pixels but is too short to hold them; the file is "
+            "truncated or damaged"
+        )
+
+
 # PNG, through Pillow, which is strict about truncation; 16-bit colour is the one thing it lacks
 
 
@@ -186,12 +196,7 @@ def _open_picture(source: Path, formats: tuple[str, ...]) -> Iterator[Any]:
             Image.MAX_IMAGE_PIXELS = before
     with picture:
         _check_size(source, (picture.height, picture.width))
-        most = max(16_000_000, _PIXELS_PER_BYTE * source.stat().st_size)
-        if picture.width * picture.height > most:
-            raise InputError(
-                f"{source} declares {picture.width} x {picture.height} pixels but is too short "
-                "to hold them; the file is truncated or damaged"
-            )
+        _check_length(source, (picture.height, picture.width))
         yield picture
 
 
@@ -343,6 +348,7 @@ def _read_tiff(source: Path, key: str | None) -> Stored:
         page = cast(tifffile.TiffPage, file.pages[0])
         size = (page.imagelength, page.imagewidth, page.samplesperpixel)
         _check_size(source, size)
+        _check_length(source, size[:2])
         _limit_memory(math.prod(size))
         facts = _facts_of_text(page.description)
         end = source.stat().st_size
@@ -463,6 +469,7 @@ def _read_hdf5(source: Path, key: str | None) -> Stored:
                 raise InputError(f"{source} keeps {name!r} in another file; give that file")
             _check_size(source, dataset.shape)
             _check_size(source, dataset.chunks or (1,))
+            _check_length(source, dataset.shape)
             _limit_memory(dataset.size + math.prod(dataset.chunks or (0,)))
             return np.asarray(dataset[()])
 

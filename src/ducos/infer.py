@@ -3,6 +3,8 @@
 Units, masks, normalisation and their undoing happen here and nowhere else.
 """
 
+import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -19,9 +21,11 @@ from ducos.errors import InputError
 from ducos.models import MODELS, Prediction, create
 from ducos.normalise import range_of
 from ducos.resize import bilinear, fill_holes, masked_bicubic, nearest
+from ducos.tiling import needs_tiles, predict_tiled
 
 WEIGHTS = Path(__file__).parent / "weights"
 LARGEST_ASPECT_MISMATCH = 1.25
+MEMORY: dict[str, int | None] = {"auto": 10**9, "off": None}
 SOURCES = {0: "none", 1: "measured", 2: "interpolated", 3: "inferred"}
 """Of each pixel: the measurement over it is valid (1); it lies in a hole, but a measurement is in
 reach of the 4×4 window around it (2); none is, so surroundings and colour decided (3)."""
@@ -53,21 +57,26 @@ def default_model() -> str:
     return "ducos-tiny" if (WEIGHTS / "ducos-tiny.safetensors").is_file() else "bicubic"
 
 
-def resolve(model: str | Path | nn.Module | None) -> tuple[nn.Module, str]:
+def resolve(
+    model: str | Path | nn.Module | None, *, accept_noncommercial: bool = False
+) -> tuple[nn.Module, str]:
     """The network and the name to report for it."""
     if isinstance(model, nn.Module):
         return model, type(model).__name__
     name = default_model() if model is None else str(model)
-    return load(name), name
+    return load(name, accept_noncommercial=accept_noncommercial), name
 
 
-def load(name: str | Path) -> nn.Module:
-    """A model ready for use: an embedded one, one without weights, or a weight file's path."""
+def load(name: str | Path, *, accept_noncommercial: bool = False) -> nn.Module:
+    """A model ready for use: an embedded one, one without weights, or a weight file's path.
+
+    accept_noncommercial: whether its prompt may need weights that forbid commercial use.
+    """
     name = str(name)
     embedded = WEIGHTS / f"{name}.safetensors"
     path = embedded if embedded.is_file() else Path(name)
     if path.is_file():
-        return _load_file(path, path.stat().st_mtime_ns)
+        return _load_file(path, path.stat().st_mtime_ns, accept_noncommercial)
     if name in MODELS:
         if MODELS[name].prompt is None:
             model = create(name)
@@ -85,9 +94,9 @@ def load(name: str | Path) -> nn.Module:
 
 
 @lru_cache(maxsize=4)
-def _load_file(path: Path, changed: int) -> nn.Module:
+def _load_file(path: Path, changed: int, accept_noncommercial: bool) -> nn.Module:
     """Weight files are kept in memory until they change on disk."""
-    return load_model(path)[0]
+    return load_model(path, accept_noncommercial=accept_noncommercial)[0]
 
 
 def super_resolve(
@@ -101,6 +110,9 @@ def super_resolve(
     keep_holes: bool = False,
     consistent: bool = False,
     any_aspect: bool = False,
+    tile: str = "auto",
+    accept_noncommercial: bool = False,
+    progress: Callable[[float], None] | None = None,
     device: str | torch.device = "cpu",
 ) -> Result:
     """Bring a low-resolution depth map to the size of its colour image.
@@ -115,16 +127,21 @@ def super_resolve(
         keep_holes: leave pixels that no measurement covers invalid instead of filling them.
         consistent: correct the result until it agrees with every valid measurement when shrunk.
         any_aspect: accept maps whose aspect ratio differs from the image's.
+        accept_noncommercial: the model's prompt may need weights that forbid commercial use.
+        tile: "auto" works strip by strip where the whole pass would take more than 1 GB, with the
+            same result; "off" never does; a size such as "400MB" sets another limit.
+        progress: called with the share of the work that is done, where strips are used.
         device: where a named model runs, such as "cuda"; a module runs where it is.
 
     Returns:
         Result; its maps are tensors if `depth` is one, else arrays.
     """
     as_tensor = isinstance(depth, Tensor)
+    memory = memory_limit(tile)
     image = read_colour(rgb)
     low = read_low(depth, unit, scale, mask)
     check_sizes(image.shape[:2], low.depth.shape, any_aspect)
-    network, name = resolve(model)
+    network, name = resolve(model, accept_noncommercial=accept_noncommercial)
     if isinstance(model, str | Path) or model is None:
         network = network.to(device)  # a module that was handed in stays where its owner put it
     else:
@@ -138,11 +155,15 @@ def super_resolve(
         network.eval()
         with torch.inference_mode():
             inputs = (x.to(device) for x in (rgb_tensor, low_tensor, valid))
-            prediction = predict(network, *inputs)
+            prediction = predict(network, *inputs, memory=memory, progress=progress)
     finally:
         network.train(was_training)
 
+    # Nothing is nearer than half the nearest measurement; above all, no distance is negative.
+    nearest_measured = float(low.depth[low.valid].min(initial=np.inf))
     full = prediction.depth.cpu()
+    if 0 < nearest_measured < np.inf:
+        full = full.clamp_min(0.5 * nearest_measured)
     if consistent:
         full = make_consistent(full, low_tensor, valid)
     source = trace(valid, (image.shape[0], image.shape[1]))
@@ -158,18 +179,42 @@ def super_resolve(
     return Result(**maps, note=low.note, model=name, residual=residual)
 
 
-def predict(model: nn.Module, rgb: Tensor, low: Tensor, valid: Tensor) -> Prediction:
+def memory_limit(tile: str) -> int | None:
+    """Bytes that the pass through a network may take; None for no limit."""
+    if tile in MEMORY:
+        return MEMORY[tile]
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(MB|GB)", tile.strip(), re.IGNORECASE)
+    if match is None or float(match[1]) == 0:
+        raise InputError(f"tile is auto, off or a size such as 400MB or 2GB, got {tile!r}")
+    return int(float(match[1]) * {"MB": 10**6, "GB": 10**9}[match[2].upper()])
+
+
+def predict(
+    model: nn.Module,
+    rgb: Tensor,
+    low: Tensor,
+    valid: Tensor,
+    *,
+    memory: int | None = None,
+    progress: Callable[[float], None] | None = None,
+) -> Prediction:
     """Run a model on metres: normalise by the low-resolution map alone, fill holes, undo.
 
     Args:
         rgb: (B, 3, H, W) in [0, 1]; low: (B, 1, h, w) metres; valid: (B, 1, h, w) bool.
+        memory: bytes the pass may take; beyond them one image goes strip by strip, if it can.
     """
     size = (min(low.shape[-2], rgb.shape[-2]), min(low.shape[-1], rgb.shape[-1]))
     if size != tuple(low.shape[-2:]):  # a depth map finer than its image: shrink it first
         low, valid = masked_bicubic(low, valid, size)
     limits = range_of(low, valid)
     normalised = limits.apply(fill_holes(low, valid))
-    prediction: Prediction = model(rgb, normalised, valid)
+    full = (rgb.shape[-2], rgb.shape[-1])
+    prediction: Prediction
+    if memory is not None and rgb.shape[0] == 1 and needs_tiles(model, full, memory):
+        prediction = predict_tiled(model, rgb, normalised, valid, memory=memory, progress=progress)
+    else:
+        prediction = model(rgb, normalised, valid)
     depth = limits.undo(prediction.depth)
     aux = dict(prediction.aux)
     if "sigma" in aux:

@@ -68,6 +68,8 @@ UNITS = {"m": 1.0, "cm": 0.01, "mm": 0.001}
 FARTHEST = 60_000.0
 """Metres; what is farther is the sky of a renderer (65504, 1e10, the largest float) or a code."""
 
+_LARGEST_LEVEL = 1e18  # of relative maps: the squares of larger numbers overflow float32
+
 _NAMES = {"m": "metres", "cm": "centimetres", "mm": "millimetres", "relative": "relative levels"}
 
 
@@ -224,14 +226,15 @@ def _interpret(
         meaning.zero_is_hole = invalid_zero
     if meaning.unit != "relative":
         valid &= plane != 65535  # the 16-bit code, also when cast to floating point
-        valid &= plane <= FARTHEST / meaning.scale
+        with np.errstate(over="ignore"):  # a tiny scale puts the limit beyond float32
+            valid &= plane <= FARTHEST / meaning.scale
         valid &= _not_negative(plane, valid, name)
 
     depth = np.empty(plane.shape, np.float32)
     with np.errstate(all="ignore"):  # invalid pixels may overflow
         # In float64, so that 1834 mm is the float32 nearest to 1.834; ufuncs buffer, no big copy.
         np.multiply(plane, meaning.scale, out=depth, dtype=np.float64, casting="unsafe")
-    valid &= np.isfinite(depth)
+    valid &= np.isfinite(depth) & (np.abs(depth) <= _LARGEST_LEVEL)
     if meaning.zero_is_hole:
         valid &= depth != 0  # not plane != 0: the smallest numbers times a scale vanish too
     if min_depth is not None or max_depth is not None:
@@ -442,7 +445,10 @@ def as_rgb(array: ArrayLike, name: str = "the image") -> Floats:
         array: uint8, uint16 or floating point in [0, 1]; (H, W), (H, W, 1), (H, W, 3), (H, W, 4)
             with alpha last, or (3, H, W).
     """
-    values = np.asarray(array)
+    try:
+        values = np.asarray(array)
+    except (ValueError, TypeError, RuntimeError) as problem:
+        raise InputError(f"{name} is no array: {problem}") from None
     if values.size == 0:
         raise InputError(f"{name} has zero size, shape {values.shape}; give a real image")
     if values.ndim == 2:

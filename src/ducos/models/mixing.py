@@ -110,6 +110,22 @@ def spline_logits(window: Window) -> Tensor:
     return (log_y + log_x).flatten(0, 1)[None]
 
 
+def within_reach(depth: Tensor, neighbours: Tensor, hole: Tensor | None) -> Tensor:
+    """depth (B, 1, H, W), kept to the range of its neighbours (B, 16, H, W) and a tenth beyond.
+
+    Corrections add up; where they fight noise or a wrong edge, they must not leave the scene. A
+    neighbour in a hole (B, 16, H, W) does not count beside a measurement.
+    """
+    if hole is None:
+        lowest, highest = torch.aminmax(neighbours, dim=1, keepdim=True)
+    else:
+        ignored = hole & ~hole.all(1, keepdim=True)
+        lowest = neighbours.masked_fill(ignored, torch.inf).amin(1, keepdim=True)
+        highest = neighbours.masked_fill(ignored, -torch.inf).amax(1, keepdim=True)
+    beyond = 0.1 * (highest - lowest)
+    return torch.minimum(torch.maximum(depth, lowest - beyond), highest + beyond)
+
+
 def expected_error(spread: Tensor, contrast: Tensor, doubt: Tensor) -> Tensor:
     """One sigma, all (B, 1, H, W): spread is the variance of the mixed neighbours, and doubt
     scales it by up to e³ either way."""
@@ -188,7 +204,7 @@ class MixingTail(nn.Module):
                 missing = missing * valid
             depth = depth + trust * mix(weights, missing, window)
         sigma = expected_error(spread.detach(), contrast, doubt)
-        return Prediction(depth, {"sigma": sigma})
+        return Prediction(within_reach(depth, neighbours, hole), {"sigma": sigma})
 
     @staticmethod
     def weigh(logits: Tensor, penalty: Tensor, hole: Tensor | None) -> Tensor:

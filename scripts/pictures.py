@@ -1,0 +1,250 @@
+"""Remake every picture of the docs from the bundled example (CC0), in about a minute.
+
+python scripts/pictures.py              all of them, into docs/pictures
+python scripts/pictures.py demo holes   some
+"""
+
+import argparse
+import tempfile
+from collections.abc import Callable
+from io import BytesIO
+from pathlib import Path
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from PIL import Image
+
+from ducos import io
+from ducos.camera import Camera
+from ducos.cloud import cloud_picture, orbit, point_cloud, render
+from ducos.degrade import DEGRADATIONS
+from ducos.doctor import examine
+from ducos.doctor_report import report_picture
+from ducos.example import LOW, RGB, TRUTH
+from ducos.infer import Result, super_resolve
+from ducos.look import clearest_edge, windows
+from ducos.preview import (
+    Maps,
+    Picture,
+    captioned,
+    comparison,
+    crop_strips,
+    nearest,
+    overview,
+    profile,
+    side_by_side,
+)
+
+FOLDER = Path(__file__).parent.parent / "docs" / "pictures"
+LARGEST = 250_000  # bytes of a JPEG
+FIELD_OF_VIEW = 60  # degrees across the example, for clouds
+SOURCE_COLOURS = ((40, 40, 40), (70, 130, 180), (240, 180, 60), (200, 60, 60))  # see SOURCES
+
+
+class Example:
+    """The bundled pair with its truth, and what the embedded model makes of it."""
+
+    def __init__(self) -> None:
+        self.rgb = io.read_rgb(RGB)
+        low, truth = io.read_depth(LOW, unit="mm"), io.read_depth(TRUTH, unit="mm")
+        self.low, self.low_valid = low.depth, low.valid
+        self.truth, self.truth_valid = truth.depth, truth.valid
+        self.size = (self.truth.shape[0], self.truth.shape[1])
+        self.result: Result = super_resolve(self.rgb, low)
+        result = self.result
+        self.maps = Maps(self.rgb, self.low, self.low_valid, result.depth, result.valid, self.truth)
+        self.scale = self.maps.scale
+
+
+def demo(example: Example) -> Picture:
+    """Colour, input, result, truth."""
+    return shrunk(overview(example.maps), 1600)
+
+
+def preview(example: Example) -> Picture:
+    """What `--preview` writes."""
+    result = example.result
+    sheet = comparison(example.rgb, example.low, example.low_valid, result.depth, result.valid)
+    return shrunk(sheet, 1500)
+
+
+def crops(example: Example) -> Picture:
+    """Zoomed: colour, input, bicubic, result, truth."""
+    return crop_strips(example.maps, windows(example.low, example.low_valid, example.size))
+
+
+def edge(example: Example) -> Picture:
+    """Depth along a line across an edge."""
+    line = clearest_edge(example.low, example.low_valid, example.size)
+    assert line is not None
+    return profile(example.maps, line)
+
+
+def cloud(example: Example) -> Picture:
+    """The result as a cloud from two places, as `--cloud-preview` draws it."""
+    height, width = example.size
+    camera = Camera.from_field_of_view(width, height, FIELD_OF_VIEW)
+    result = example.result
+    return cloud_picture(point_cloud(result.depth, result.valid, example.rgb, camera), camera)
+
+
+def flying(example: Example) -> Picture:
+    """Clouds from one place: every pixel of bicubic and of the result, then what is written."""
+    height, width = example.size
+    camera = Camera.from_field_of_view(width, height, FIELD_OF_VIEW)
+    view = camera.scaled(440, 330)
+    depth = example.result.depth
+    pose = orbit(point_cloud(example.truth, example.truth < 4, example.rgb, camera), -24, 12)
+    panels = []
+    for name, values, drop in (
+        ("bicubic, every pixel", example.maps.smooth, False),
+        ("result, every pixel", depth, False),
+        ("result, as --cloud writes it", depth, True),
+        ("truth", example.truth, True),
+    ):
+        near = (values > 0.1) & (values < 4)
+        points = point_cloud(values, near, example.rgb, camera, drop_flying=drop)
+        panels.append((name, render(points, view, pose)))
+    return side_by_side(panels)
+
+
+def protocols(example: Example) -> Picture:
+    """Resamplings and the field's protocols, with what they do to the truth."""
+    names = [name for name in DEGRADATIONS if name not in SENSORS]
+    panels = [("truth", example.scale.paint(example.truth, example.truth_valid))]
+    panels += [(name, degraded(example, name)) for name in names]
+    return np.vstack([grid(panels, columns=4, width=300), example.scale.bar(1200)])
+
+
+SENSORS = ("tof", "lidar", "stereo", "misregister")
+
+
+def sensors(example: Example) -> Picture:
+    """Each sensor model: what it measures, how far that is off, what the embedded model makes."""
+    largest = 0.1
+    lines = []
+    for name in SENSORS:
+        low, known = simulate(example, name)
+        result = super_resolve(example.rgb, np.where(known, low, 0), unit="m")
+        error = np.abs(nearest(low, example.size) - example.truth)
+        error_known = nearest(known, example.size) & example.truth_valid
+        painted = io.colourise(error, error_known, lowest=0, highest=largest, palette="inferno")
+        panels = [
+            (f"{name} {low.shape[1]} x {low.shape[0]}", degraded(example, name)),
+            (f"off the truth: black 0, yellow {100 * largest:g} cm and more", painted),
+            ("ducos upscale", example.scale.paint(result.depth, result.valid)),
+        ]
+        lines.append(grid(panels, columns=3, width=360))
+    return np.vstack([*lines, example.scale.bar(1080)])
+
+
+def holes(example: Example) -> Picture:
+    """What happens to holes: filled, kept, and where each value comes from."""
+    result = example.result
+    kept = super_resolve(RGB, LOW, unit="mm", keep_holes=True)
+    colours = np.asarray(SOURCE_COLOURS, np.uint8)
+    assert result.sigma is not None
+    sigma = io.colourise(result.sigma, lowest=0, highest=0.1, palette="magma")
+    whole = np.ones(example.size, np.bool_)
+    large = nearest(example.low, example.size), nearest(example.low_valid, example.size)
+    panels = [
+        ("input: 0 is a hole", example.scale.paint(*large)),
+        ("result: filled", example.scale.paint(result.depth, whole)),
+        ("--keep-holes", example.scale.paint(kept.depth, kept.valid)),
+        ("source: measured blue, interpolated yellow, inferred red", colours[result.source]),
+        ("--keep-holes, source: none dark", colours[kept.source]),
+        ("sigma: black 0, pale 10 cm and more", sigma),
+    ]
+    return np.vstack([grid(panels, columns=3, width=480), example.scale.bar(1440)])
+
+
+def doctor_sound(example: Example) -> Picture:
+    """The doctor's report on the bundled pair."""
+    return report_picture(examine(RGB, LOW))
+
+
+def doctor_faults(example: Example) -> Picture:
+    """The same pair moved by 2 and 1 of its pixels and clipped at 2.7 m."""
+    spoilt = np.minimum(np.roll(example.low, (1, 2), (0, 1)), 2.7)
+    with tempfile.TemporaryDirectory() as folder:
+        io.write_depth(Path(folder) / "spoilt.png", spoilt)
+        return report_picture(examine(RGB, Path(folder) / "spoilt.png"))
+
+
+def simulate(example: Example, name: str) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
+    """The example's truth through a degradation, at a quarter of its size, seed 0."""
+    target = torch.tensor(example.truth)[None, None]
+    valid = torch.tensor(example.truth_valid)[None, None]
+    rgb = torch.tensor(example.rgb).permute(2, 0, 1)[None]
+    size = (example.size[0] // 4, example.size[1] // 4)
+    low, known = DEGRADATIONS[name](target, valid, rgb, size, torch.Generator().manual_seed(0))
+    return low[0, 0].numpy(), known[0, 0].numpy()
+
+
+def degraded(example: Example, name: str) -> Picture:
+    low, known = simulate(example, name)
+    return example.scale.paint(nearest(low, example.size), nearest(known, example.size))
+
+
+def grid(panels: list[tuple[str, Picture]], columns: int, width: int) -> Picture:
+    """Captioned panels in lines; the last line is filled up with dark."""
+    cells = [captioned(text, shrunk(picture, width)) for text, picture in panels]
+    while len(cells) % columns:
+        cells.append(np.full_like(cells[0], cells[0][0, 0]))
+    lines = [np.hstack(cells[i : i + columns]) for i in range(0, len(cells), columns)]
+    return np.vstack(lines)
+
+
+def shrunk(picture: Picture, width: int) -> Picture:
+    """A picture at this width."""
+    height = round(picture.shape[0] * width / picture.shape[1])
+    return np.asarray(Image.fromarray(picture).resize((width, height), Image.Resampling.LANCZOS))
+
+
+def write(path: Path, picture: Picture) -> int:
+    """As the best JPEG below the limit; its size in bytes."""
+    for quality in (92, 88, 84, 80, 74, 68, 60, 50, 40):
+        buffer = BytesIO()
+        fine = 0 if quality > 70 else 2  # noise costs more than its colours are worth
+        Image.fromarray(picture).save(
+            buffer, "JPEG", quality=quality, subsampling=fine, optimize=True
+        )
+        if buffer.tell() < LARGEST:
+            break
+    path.write_bytes(buffer.getvalue())
+    return buffer.tell()
+
+
+PICTURES: dict[str, Callable[[Example], Picture]] = {
+    "demo": demo,
+    "preview": preview,
+    "crops": crops,
+    "edge": edge,
+    "cloud": cloud,
+    "flying": flying,
+    "protocols": protocols,
+    "sensors": sensors,
+    "holes": holes,
+    "doctor-sound": doctor_sound,
+    "doctor-faults": doctor_faults,
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("names", nargs="*", help=f"of: {', '.join(PICTURES)}; none means all")
+    parser.add_argument("--out", type=Path, default=FOLDER)
+    arguments = parser.parse_args()
+    unknown = set(arguments.names) - set(PICTURES)
+    if unknown:
+        parser.error(f"no such picture: {', '.join(sorted(unknown))}")
+    arguments.out.mkdir(parents=True, exist_ok=True)
+    example = Example()
+    for name in arguments.names or PICTURES:
+        path = arguments.out / f"{name}.jpg"
+        print(f"{path}: {write(path, PICTURES[name](example)) // 1000} kB")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,126 @@
+"""What a folder of results remembers, so that a batch can go on after any end, also a kill -9.
+
+One JSON line per finished frame, written *before* the frame takes its name: a line whose files are
+not there, or hold other bytes, counts for nothing, and a file without a line does not either.
+Thus nothing is lost, nothing half-written is trusted, and nothing finished is made again.
+"""
+
+import hashlib
+import json
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from ducos.errors import InputError
+from ducos.io import atomic_write
+
+JOURNAL = "journal.jsonl"
+UNFINISHED = ".unfinished"
+
+
+@dataclass
+class Record:
+    """A finished frame.
+
+    out: its name below the folder. files: SHA-256 of each file written for it, by name.
+    settings: all that decides the bytes beside the inputs. inputs: length and time of change of
+    each input file. unit, scale: what the input's numbers were taken for.
+    """
+
+    out: str
+    files: dict[str, str]
+    settings: dict[str, Any]
+    inputs: dict[str, list[int]]
+    unit: str = ""
+    scale: float = 1.0
+
+
+class Journal:
+    """The records of one folder, held by one batch at a time."""
+
+    def __init__(self, folder: Path):
+        self.folder = folder
+        self.path = folder / JOURNAL
+        self.records = {record.out: record for record in _whole_records(self.path)}
+        # Whole lines only, so that what is appended does not continue a torn one.
+        if self.path.exists():
+            with atomic_write(self.path) as temporary:
+                temporary.write_text("".join(_line(r) for r in self.records.values()))
+
+    def add(self, record: Record) -> None:
+        """Note a frame that is about to take its name."""
+        with self.path.open("a") as stream:
+            stream.write(_line(record))
+        self.records[record.out] = record
+
+    def state(self, wanted: Record) -> str:
+        """Of a frame: "done", or why it must be made: "new", "settings", "inputs", "damaged"."""
+        stored = self.records.get(wanted.out)
+        if stored is None:
+            return "new"
+        if stored.settings != wanted.settings:
+            return "settings"
+        if stored.inputs != wanted.inputs:
+            return "inputs"
+        whole = all(
+            name in stored.files and digest_of(self.folder / name) == stored.files[name]
+            for name in wanted.files
+        )
+        return "done" if whole else "damaged"
+
+
+def _whole_records(path: Path) -> list[Record]:
+    records = []
+    for line in path.read_text().splitlines() if path.exists() else []:
+        try:
+            records.append(Record(**json.loads(line)))
+        except (ValueError, TypeError):
+            continue  # torn by a crash
+    return records
+
+
+def _line(record: Record) -> str:
+    return json.dumps(asdict(record)) + "\n"
+
+
+def digest_of(path: Path) -> str | None:
+    """SHA-256 of a file's bytes, or None if there is no such file."""
+    try:
+        with path.open("rb") as stream:
+            return hashlib.file_digest(stream, "sha256").hexdigest()
+    except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
+        return None
+
+
+def stamps_of(files: Mapping[str, Path | None]) -> dict[str, list[int]]:
+    """Length and time of change of each file that is there: enough to notice another one."""
+    stamps = {}
+    for kind, path in files.items():
+        if path is not None and path.exists():
+            about = path.stat()
+            stamps[kind] = [about.st_size, about.st_mtime_ns]
+    return stamps
+
+
+@contextmanager
+def claimed(folder: Path) -> Iterator[None]:
+    """While held, no second batch writes to the folder; the system frees it if we are killed."""
+    try:
+        import fcntl
+    except ImportError:  # no such locks on this system
+        yield
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise InputError(
+                f"another batch is writing to {folder}; wait for it or choose another folder"
+            ) from None
+        yield
+    finally:
+        os.close(handle)

@@ -1,0 +1,309 @@
+"""run_batch: what is to do, workers that do it, and an account of it at the end."""
+
+import csv
+import os
+import shutil
+import tempfile
+import time
+import warnings
+from collections import Counter
+from collections.abc import Callable, Generator, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import closing, contextmanager
+from dataclasses import asdict, astuple, dataclass, field, fields, replace
+from pathlib import Path, PurePosixPath
+from queue import SimpleQueue
+from typing import Any
+
+import numpy as np
+from PIL import Image
+
+from ducos import __version__, io
+from ducos.batch.frame import Options
+from ducos.batch.journal import UNFINISHED, Journal, Record, claimed, digest_of, stamps_of
+from ducos.batch.pairs import PREVIEWS, Failure, FramePair, result_names
+from ducos.batch.worker import Answer, Job, Worker
+from ducos.errors import InputError
+from ducos.infer import WEIGHTS, memory_limit, resolve
+
+FAILURES = "failures.csv"
+
+
+@dataclass
+class Summary:
+    """What became of a batch; also its state on the way.
+
+    total: frames asked for. made, kept: written now, and found whole from an earlier run.
+    remade: frames of an earlier run that do not count, by why: other "settings", other "inputs", or
+    "damaged", that is missing or changed since. units: frames by what their numbers were taken for.
+    """
+
+    out: Path
+    total: int
+    made: int = 0
+    kept: int = 0
+    remade: dict[str, int] = field(default_factory=dict)
+    failures: list[Failure] = field(default_factory=list)
+    units: dict[str, int] = field(default_factory=dict)
+    warnings: list[str] = field(default_factory=list)
+    seconds: float = 0.0
+
+    @property
+    def finished(self) -> int:
+        """Frames that need nothing more, for better or worse."""
+        return self.made + self.kept + len(self.failures)
+
+    def facts(self) -> dict[str, Any]:
+        """Plain values, for JSON."""
+        return {**asdict(self), "out": str(self.out)}
+
+
+@dataclass(frozen=True)
+class Frame:
+    """A pair to make. files: for each result's name, where it is made before it takes it."""
+
+    job: Job
+    files: dict[str, Path]
+    record: Record
+
+
+def run_batch(
+    pairs: Sequence[FramePair],
+    out: str | Path,
+    *,
+    options: Options | None = None,
+    suffix: str = ".png",
+    preview: bool = False,
+    workers: int = 1,
+    unmatched: Sequence[Failure] = (),
+    progress: Callable[[Summary], None] | None = None,
+) -> Summary:
+    """Super-resolve pairs into a folder; what an earlier run finished there is kept.
+
+    Args:
+        out: folder for the results, failures.csv and journal.jsonl; made if it is not there.
+        suffix: of results whose pair does not name one: .png, .exr, .npz, ...
+        preview: also write preview/NAME.png, a picture of colour | input | result.
+        workers: processes, one thread each.
+        unmatched: failures from before, such as `Found.unmatched`, to be listed with the rest.
+        progress: called at the start and after each frame.
+
+    One bad pair does not stop the rest: it is listed in the summary and in failures.csv. An
+    InputError means that the batch as a whole makes no sense or cannot go on.
+    """
+    started = time.monotonic()
+    options = options or Options()
+    folder = Path(out)
+    names = result_names(pairs, suffix)
+    check(pairs, folder, names, options, workers)
+    settings = settings_of(options)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as problem:
+        raise InputError(f"{folder} cannot be the folder of results: {problem}") from None
+    with claimed(folder), workshop_in(folder) as workshop:
+        (folder / FAILURES).unlink(missing_ok=True)  # it tells of the last run only
+        journal = Journal(folder)
+        summary = Summary(folder, len(pairs) + len(unmatched), failures=list(unmatched))
+        frames = [
+            planned(pair, name, workshop / str(number), settings, preview)
+            for number, (pair, name) in enumerate(zip(pairs, names))
+        ]
+        to_do = without_done(frames, journal, summary)
+        if progress:
+            progress(summary)
+        with closing(answers(in_buckets(to_do), options, workers)) as finished:
+            for frame, answer in finished:
+                trouble = answer.error or publish(frame, answer, journal)
+                if trouble:
+                    failure = Failure(frame.record.out, frame.job.rgb, frame.job.depth, trouble)
+                    summary.failures.append(failure)
+                else:
+                    summary.made += 1
+                if progress:
+                    progress(summary)
+        account_units(summary, journal, names, options)
+        if summary.failures:
+            write_failures(folder / FAILURES, summary.failures)
+    summary.seconds = time.monotonic() - started
+    return summary
+
+
+# Before the work
+
+
+def check(
+    pairs: Sequence[FramePair], folder: Path, names: list[str], options: Options, workers: int
+) -> None:
+    """Refuse what would go wrong for every pair, and results that would replace inputs."""
+    if not pairs:
+        raise InputError("got no pairs, expected at least one")
+    if workers < 1:
+        raise InputError(f"got {workers} workers, expected at least 1")
+    io.as_depth(np.ones((2, 2), np.float32), options.unit, scale=options.scale)  # or complain
+    memory_limit(options.tile)  # or complain
+    inputs = {
+        os.path.realpath(path)
+        for pair in pairs
+        for path in (pair.rgb, pair.depth, pair.mask)
+        if path
+    }
+    for name in names:
+        if os.path.realpath(folder / name) in inputs:
+            raise InputError(
+                f"the result {folder / name} would replace an input; choose another folder for -o"
+            )
+
+
+def settings_of(options: Options) -> dict[str, Any]:
+    """All that decides a result's bytes beside its inputs; refuses a model that has no weights."""
+    _, name = resolve(options.model, accept_noncommercial=options.accept_noncommercial)
+    embedded = WEIGHTS / f"{name}.safetensors"
+    weights = digest_of(embedded if embedded.is_file() else Path(name))
+    return {**asdict(options), "model": name, "weights": weights, "ducos": __version__}
+
+
+@contextmanager
+def workshop_in(folder: Path) -> Iterator[Path]:
+    """A folder for files that have no name yet. What a killed run left there goes.
+
+    Each run has its own, so that a killed run's last worker, still busy, cannot meddle.
+    """
+    place = folder / UNFINISHED
+    shutil.rmtree(place, ignore_errors=True)
+    place.mkdir(exist_ok=True)
+    try:
+        yield Path(tempfile.mkdtemp(dir=place))
+    finally:
+        shutil.rmtree(place, ignore_errors=True)
+
+
+def planned(
+    pair: FramePair, name: str, unnamed: Path, settings: dict[str, Any], preview: bool
+) -> Frame:
+    """The job of one pair, and its record as far as it is known before the work."""
+    files = {name: unnamed.with_name(unnamed.name + PurePosixPath(name).suffix)}
+    picture = None
+    if preview:
+        picture = unnamed.with_name(unnamed.name + "-preview.png")
+        files[str(PurePosixPath(PREVIEWS, name).with_suffix(".png"))] = picture
+    job = Job(
+        rgb=str(pair.rgb),
+        depth=str(pair.depth),
+        mask=str(pair.mask) if pair.mask else None,
+        out=str(files[name]),
+        preview=str(picture) if picture else None,
+    )
+    inputs = stamps_of({"rgb": pair.rgb, "depth": pair.depth, "mask": pair.mask})
+    return Frame(job, files, Record(name, dict.fromkeys(files, ""), settings, inputs))
+
+
+def without_done(frames: list[Frame], journal: Journal, summary: Summary) -> list[Frame]:
+    """The frames that an earlier run has not finished, or not like this; counts both."""
+    to_do = []
+    for frame in frames:
+        state = journal.state(frame.record)
+        if state == "done":
+            summary.kept += 1
+            continue
+        to_do.append(frame)
+        if state != "new":
+            summary.remade[state] = summary.remade.get(state, 0) + 1
+    return to_do
+
+
+def in_buckets(frames: list[Frame]) -> list[Frame]:
+    """Pairs of the same sizes one after another, so that caches for a size serve many.
+
+    The largest come first: if memory does not suffice, that shows early.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # Pillow's, on huge pictures
+        sizes = {
+            frame.record.out: (_size(frame.job.rgb), _size(frame.job.depth)) for frame in frames
+        }
+    by_name = sorted(frames, key=lambda frame: frame.record.out)
+    return sorted(by_name, key=lambda frame: sizes[frame.record.out], reverse=True)
+
+
+def _size(path: str) -> tuple[int, int]:
+    """Width and height of a picture from its header; of other files the length, which will do."""
+    try:
+        with Image.open(path) as picture:
+            return picture.size
+    except Exception:  # whatever is wrong with it, its worker will say
+        return (os.path.getsize(path) if os.path.exists(path) else 0, 0)
+
+
+# The work
+
+
+def answers(
+    frames: list[Frame], options: Options, workers: int
+) -> Generator[tuple[Frame, Answer], None, None]:
+    """Each frame with its worker's answer, as they come."""
+    team = [Worker(options) for _ in range(min(workers, len(frames)))]
+    idle: SimpleQueue[Worker] = SimpleQueue()
+    for worker in team:
+        idle.put(worker)
+
+    def ask(frame: Frame) -> Answer:
+        worker = idle.get()
+        try:
+            return worker.ask(frame.job)
+        finally:
+            idle.put(worker)
+
+    pool = ThreadPoolExecutor(max(1, len(team)))  # threads only wait, the work is elsewhere
+    try:
+        running = {pool.submit(ask, frame): frame for frame in frames}
+        for future in as_completed(running):
+            yield running[future], future.result()
+    finally:
+        pool.shutdown(wait=False, cancel_futures=True)
+        for worker in team:
+            worker.close()
+
+
+def publish(frame: Frame, answer: Answer, journal: Journal) -> str | None:
+    """Note the frame in the journal, then let its files take their names; returns what failed."""
+    try:
+        digests = {name: digest_of(path) or "" for name, path in frame.files.items()}
+        journal.add(replace(frame.record, files=digests, unit=answer.unit, scale=answer.scale))
+        for name, path in frame.files.items():
+            target = journal.folder / name
+            target.parent.mkdir(parents=True, exist_ok=True)
+            path.replace(target)
+    except OSError as problem:
+        return f"it cannot be written: {problem}"
+    return None
+
+
+# After the work
+
+
+def account_units(summary: Summary, journal: Journal, names: list[str], options: Options) -> None:
+    """Count what the inputs' numbers were taken for; one camera has one unit, so several warn."""
+    failed = {failure.name for failure in summary.failures}
+    records = [journal.records[name] for name in names if name not in failed]
+    units = Counter(_meaning(record) for record in records)
+    summary.units = dict(units.most_common())
+    if options.unit == "auto" and options.scale is None and len(units) > 1:
+        example = {_meaning(record): record.out for record in reversed(records)}
+        counts = [f"{unit} for {n} (such as {example[unit]})" for unit, n in units.most_common()]
+        summary.warnings.append(
+            f"depth files were taken for different units: {', '.join(counts)}; if that is wrong, "
+            "pass --unit or --scale"
+        )
+
+
+def _meaning(record: Record) -> str:
+    return f"{record.scale:g} m" if record.unit == "custom" else record.unit
+
+
+def write_failures(path: Path, failures: list[Failure]) -> None:
+    """The list of frames without result, as CSV."""
+    with io.atomic_write(path) as temporary, temporary.open("w", newline="") as file:
+        rows = csv.writer(file)
+        rows.writerow([column.name for column in fields(Failure)])
+        rows.writerows(astuple(failure) for failure in failures)

@@ -1,0 +1,155 @@
+"""A process that super-resolves pairs, and the parent's end of it.
+
+They talk in JSON lines over pipes: options in, "ready" back, then job in, answer back, until the
+pipe closes. So a worker ends with its parent however that ends, and the parent notices at once
+when a worker dies. A fresh interpreter, not a fork: torch's threads do not survive forking.
+"""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import IO, Any
+
+from ducos.batch.frame import Options, upscale_files
+from ducos.errors import InputError
+
+ONE_THREAD = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+
+
+@dataclass(frozen=True)
+class Job:
+    """One pair with the temporary names of its results."""
+
+    rgb: str
+    depth: str
+    mask: str | None
+    out: str
+    preview: str | None
+
+
+@dataclass(frozen=True)
+class Answer:
+    """Of a job: what the input's numbers were taken for, or what went wrong."""
+
+    unit: str = ""
+    scale: float = 0.0
+    error: str | None = None
+
+
+class Worker:
+    """The parent's end. A process that died is replaced when the next job comes."""
+
+    def __init__(self, options: Options):
+        self.options = options
+        self.process: subprocess.Popen[str] | None = None
+        self.errors: IO[bytes] | None = None
+        self.closed = False
+
+    def ask(self, job: Job) -> Answer:
+        """Have a pair super-resolved; a death on the way is an answer like any other."""
+        if self.process is None or self.process.poll() is not None:
+            self._start()
+        answer = self._exchange(asdict(job))
+        return Answer(**answer) if answer else Answer(error=self._cause_of_death())
+
+    def close(self) -> None:
+        """End the process at once; whoever waits for its answer gets one."""
+        self.closed = True
+        if self.process is not None:
+            self.process.kill()
+            self.process.wait()
+
+    def _start(self) -> None:
+        self.errors = tempfile.TemporaryFile()  # noqa: SIM115, lives as long as the process
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "ducos.batch.worker"],
+            env={**os.environ, **ONE_THREAD},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self.errors,
+            text=True,
+            encoding="utf-8",
+        )
+        if self.closed:  # meanwhile, by another thread
+            self.process.kill()
+        if not self._exchange(asdict(self.options)):
+            raise InputError(
+                f"a worker could not start: {self._cause_of_death()}; with fewer --workers each "
+                "has more memory"
+            )
+
+    def _exchange(self, message: dict[str, Any]) -> dict[str, Any] | None:
+        """Send a line and wait for one; None if the process is dead."""
+        assert self.process is not None
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        try:
+            self.process.stdin.write(json.dumps(message) + "\n")
+            self.process.stdin.flush()
+            answer: dict[str, Any] = json.loads(self.process.stdout.readline())
+        except (OSError, ValueError):
+            return None
+        return answer
+
+    def _cause_of_death(self) -> str:
+        assert self.process is not None
+        assert self.errors is not None
+        try:
+            code = self.process.wait(timeout=10)
+        except subprocess.TimeoutExpired:  # it closed its pipe and goes on
+            self.process.kill()
+            code = self.process.wait()
+        if code == -signal.SIGKILL:
+            return "its process was killed, as happens when memory runs out; try fewer --workers"
+        self.errors.seek(0)
+        said = self.errors.read()[-2000:].decode(errors="replace").strip().splitlines()
+        name = f"signal {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
+        return f"its process ended with {name}" + (f": {said[-1]}" if said else "")
+
+
+def serve(requests: IO[str], answers: IO[str]) -> None:
+    """The process's own end: answer requests until they end."""
+    import torch
+
+    from ducos.infer import resolve
+
+    torch.set_num_threads(1)
+    options = Options(**json.loads(requests.readline()))
+    resolve(options.model, accept_noncommercial=options.accept_noncommercial)
+    print(json.dumps({"ready": True}), file=answers, flush=True)
+    for line in requests:
+        answer = work_on(Job(**json.loads(line)), options)
+        print(json.dumps(asdict(answer)), file=answers, flush=True)
+
+
+def work_on(job: Job, options: Options) -> Answer:
+    """Super-resolve one pair; whatever goes wrong with it must not end the process."""
+    try:
+        low = upscale_files(
+            Path(job.rgb),
+            Path(job.depth),
+            Path(job.mask) if job.mask else None,
+            Path(job.out),
+            Path(job.preview) if job.preview else None,
+            options,
+        )
+    except InputError as problem:
+        return Answer(error=str(problem))
+    except Exception as problem:
+        return Answer(error=f"{type(problem).__name__}: {problem}")
+    return Answer(low.unit, low.scale)
+
+
+if __name__ == "__main__":
+    # Whatever a library prints goes to stderr, so that stdout holds answers only.
+    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to handle
+    with suppress(BrokenPipeError):  # the parent has gone
+        serve(sys.stdin, answers)

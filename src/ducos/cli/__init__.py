@@ -1,0 +1,56 @@
+"""The command line: one entry point, one function per command, heavy imports inside them.
+
+A user's mistake ends with one sentence on stderr and exit code 2; nothing half-written stays.
+"""
+
+import sys
+from typing import Annotated
+
+import typer
+
+from ducos.cli import batch, doctor, installation, research, synth, upscale
+from ducos.errors import InputError
+
+app = typer.Typer(
+    help="Super-resolve depth maps: a colour image and a small depth map in, a sharp one out.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    add_completion=False,
+)
+
+# In the order of `ducos --help`.
+app.command()(upscale.upscale)
+app.command()(batch.batch)
+app.command()(doctor.doctor)
+app.command("models")(installation.list_models)
+app.command()(research.train)
+app.command("eval")(research.evaluate)
+app.command("reproduce")(research.reproduce_table)
+app.command("convert")(research.convert_weights)
+app.command()(synth.synth)
+app.command("synth-assets")(synth.synth_assets)
+app.command()(installation.demo)
+app.command()(installation.selftest)
+
+
+@app.callback(invoke_without_command=True)
+def about(
+    version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
+) -> None:
+    """Options that belong to no command."""
+    if version:
+        from ducos import __version__
+
+        print(__version__)
+        raise typer.Exit
+
+
+def main() -> None:
+    """Entry point of the console script."""
+    try:
+        app()
+    except InputError as problem:
+        print(f"ducos: {problem}", file=sys.stderr)
+        sys.exit(2)
+    except KeyboardInterrupt:
+        sys.exit(130)

@@ -1,0 +1,179 @@
+"""`ducos batch`: thousands of pairs, resumable, with a report of what went wrong."""
+
+import json
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ducos.cli.options import (
+    AcceptNoncommercial,
+    AnyAspect,
+    Consistent,
+    Json,
+    KeepHoles,
+    Model,
+    Scale,
+    Tile,
+    Unit,
+)
+
+if TYPE_CHECKING:
+    from ducos.batch import Summary
+
+MOST_FAILURES_SHOWN = 20
+
+
+def batch(
+    source: Annotated[
+        Path,
+        typer.Argument(
+            help="Folder (rgb/ and depth/, or NAME_rgb.* and NAME_depth.*, or TUM's rgb.txt and"
+            " depth.txt) or CSV file with the columns rgb, depth, and maybe mask, out."
+        ),
+    ],
+    out: Annotated[Path, typer.Option("-o", "--out", help="Folder for the results.")],
+    model: Model = None,
+    unit: Unit = "auto",
+    scale: Scale = None,
+    keep_holes: KeepHoles = False,
+    consistent: Consistent = False,
+    any_aspect: AnyAspect = False,
+    tile: Tile = "auto",
+    accept_noncommercial: AcceptNoncommercial = False,
+    suffix: Annotated[
+        str, typer.Option(help="Format of the results: .png, .exr, .npz, .npy, .tif, .pfm, .h5")
+    ] = ".png",
+    preview: Annotated[
+        bool, typer.Option(help="Also write pictures: colour | input | result, in OUT/preview.")
+    ] = False,
+    workers: Annotated[
+        int | None,
+        typer.Option(help="Processes, one thread each. Default: one per core, at most 4."),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Super-resolve many pairs. Run it again after any interruption: it goes on where it was.
+
+    A bad pair does not stop the rest: OUT/failures.csv lists it, and the exit code is 1.
+
+    Results are those of `ducos upscale` with OMP_NUM_THREADS=1, byte for byte.
+
+    Example: ducos batch recording -o sharp --suffix .exr --workers 4
+    """
+    from ducos.batch import Options, find_pairs, run_batch
+
+    found = find_pairs(source)
+    options = Options(
+        model=model,
+        unit=unit,
+        scale=scale,
+        keep_holes=keep_holes,
+        consistent=consistent,
+        any_aspect=any_aspect,
+        tile=tile,
+        accept_noncommercial=accept_noncommercial,
+    )
+    with progress_bar(quiet=as_json) as progress, resumable():
+        summary = run_batch(
+            found.pairs,
+            out,
+            options=options,
+            suffix=suffix,
+            preview=preview,
+            workers=default_workers() if workers is None else workers,
+            unmatched=found.unmatched,
+            progress=progress,
+        )
+    if found.layout == "tum" and unit == "auto" and scale is None:
+        summary.warnings.append(
+            "TUM's own recordings store 5000 steps per metre: if this is one, pass --scale 0.0002"
+        )
+    if as_json:
+        print(json.dumps(summary.facts()))
+    else:
+        tell(summary)
+    if summary.failures:
+        raise typer.Exit(1)
+
+
+@contextmanager
+def resumable() -> Iterator[None]:
+    """Ctrl-C loses nothing; say so."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        print("stopped; the same command goes on from here", file=sys.stderr)
+        raise
+
+
+def default_workers() -> int:
+    """One per core that this process may use, at most 4: each holds the model and a frame."""
+    usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    return min(4, usable or 1)
+
+
+@contextmanager
+def progress_bar(*, quiet: bool) -> Iterator[Callable[["Summary"], None] | None]:
+    """A bar on stderr with frames per second and the time left; kept frames do not count."""
+    if quiet:
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeRemainingColumn,
+    )
+
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[rate]}"),
+        TimeRemainingColumn(elapsed_when_finished=True),
+    )
+    with Progress(*columns, console=Console(stderr=True)) as bar:
+        task = bar.add_task("super-resolving", total=None, rate="")
+        before: int | None = None
+
+        def show(summary: "Summary") -> None:
+            nonlocal before
+            if before is None:  # the first call: now it is known what is to do
+                before = summary.finished
+                bar.reset(task, total=summary.total - before)
+            speed = bar.tasks[task].speed
+            rate = f"{speed:.2f} frames/s" if speed else ""
+            bar.update(task, completed=summary.finished - before, rate=rate)
+
+        yield show
+
+
+def tell(summary: "Summary") -> None:
+    """The summary for people: results on stdout, trouble on stderr."""
+    for why, count in summary.remade.items():
+        reason = {
+            "settings": "were made with other settings",
+            "inputs": "were made from other inputs",
+            "damaged": "were missing or damaged",
+        }[why]
+        print(f"{count} frames of an earlier run {reason} and were made again")
+    rate = f", {summary.made / summary.seconds:.2f} frames/s" if summary.made else ""
+    print(
+        f"{summary.made} frames made, {summary.kept} were there, {len(summary.failures)} failed, "
+        f"in {summary.seconds:.1f} s{rate}; results in {summary.out}"
+    )
+    for warning in summary.warnings:
+        print(f"warning: {warning}", file=sys.stderr)
+    for failure in summary.failures[:MOST_FAILURES_SHOWN]:
+        print(f"{failure.name}: {failure.reason}", file=sys.stderr)
+    if summary.failures:
+        print(
+            f"all {len(summary.failures)} failures: {summary.out / 'failures.csv'}", file=sys.stderr
+        )

@@ -1,0 +1,69 @@
+"""What this installation holds and whether it works: models, demo, selftest."""
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from ducos.cli.options import Json
+
+
+def list_models(
+    prompts: Annotated[bool, typer.Option("--prompts", help="List the prompts instead.")] = False,
+    as_json: Json = False,
+) -> None:
+    """List the models (or prompts) with parameters, licence of the weights, and what they are."""
+    from ducos.catalogue import model_rows, prompt_rows
+
+    rows = prompt_rows() if prompts else model_rows()
+    if as_json:
+        print(json.dumps({"prompts" if prompts else "models": rows}))
+        return
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(box=None)
+    for title in rows[0]:
+        number = title in ("parameters", "gmac")
+        table.add_column(title, justify="right" if number else "left", no_wrap=title != "about")
+    for row in rows:
+        table.add_row(*(_cell(value) for value in row.values()))
+    console = Console()
+    if not console.is_terminal:
+        console = Console(width=160)  # into files and pipes: no need to fold
+    console.print(table)
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, int):
+        return f"{value:,}".replace(",", " ")
+    return "" if value is None else str(value)
+
+
+def demo(
+    out: Annotated[Path, typer.Option("-o", "--out", help="Folder for the results.")] = Path(
+        "demo-output"
+    ),
+    model: Annotated[str | None, typer.Option(help="Name or weight file.")] = None,
+) -> None:
+    """Super-resolve the bundled example: depth, a picture, and figures against the truth."""
+    from ducos.example import run_demo
+
+    run_demo(out, model)
+
+
+def selftest(as_json: Json = False) -> None:
+    """Run the bundled example and compare with the stored figures: is this installation sound?"""
+    from ducos.example import run_selftest
+
+    report = run_selftest()
+    if as_json:
+        print(json.dumps(report))
+    else:
+        for row in report["rows"]:
+            mark = "ok" if row["ok"] else "DIFFERS"
+            figures = f"RMSE {row['rmse_cm']:.4f} cm, stored {row['stored_cm']:.4f} cm"
+            print(f"{row['model']}: {figures}: {mark}")
+    if not report["ok"]:
+        raise typer.Exit(1)

@@ -1,0 +1,24 @@
+"""Options that mean the same in several commands."""
+
+from typing import Annotated
+
+import typer
+
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
+Model = Annotated[
+    str | None,
+    typer.Option(help="Name from `ducos models` or a weight file. Default: the embedded one."),
+]
+Unit = Annotated[str, typer.Option(help="Of the stored depth: auto, m, mm, cm, relative.")]
+Scale = Annotated[float | None, typer.Option(help="Metres per stored value, instead of a unit.")]
+KeepHoles = Annotated[bool, typer.Option(help="Leave holes invalid instead of filling them.")]
+Consistent = Annotated[
+    bool, typer.Option(help="Make the result agree with the input when shrunk again.")
+]
+AcceptNoncommercial = Annotated[
+    bool, typer.Option(help="Use a prompt whose weights forbid commercial use.")
+]
+AnyAspect = Annotated[bool, typer.Option(help="Accept differing aspect ratios.")]
+Tile = Annotated[
+    str, typer.Option(help="Memory for strips of a large picture: auto, off, or such as 400MB.")
+]

@@ -1,0 +1,220 @@
+"""`ducos upscale`: one pair, a sharp depth map, and pictures and clouds of it if asked for."""
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ducos.cli.options import (
+    AcceptNoncommercial,
+    AnyAspect,
+    Consistent,
+    Json,
+    KeepHoles,
+    Model,
+    Scale,
+    Tile,
+    Unit,
+)
+from ducos.errors import InputError
+
+if TYPE_CHECKING:
+    from ducos.infer import Result
+    from ducos.io import DepthMap, Written
+
+
+def upscale(
+    rgb: Annotated[Path, typer.Argument(help="Colour image.")],
+    depth: Annotated[Path, typer.Argument(help="Depth map of the same field of view, any size.")],
+    out: Annotated[
+        Path,
+        typer.Option(
+            "-o", "--out", help="Where to write: .png (16 bit), .exr, .npy, .npz, .tiff, .pfm, .h5"
+        ),
+    ],
+    model: Model = None,
+    unit: Unit = "auto",
+    scale: Scale = None,
+    mask: Annotated[
+        Path | None, typer.Option(help="Image that is 0 where depth is invalid.")
+    ] = None,
+    preview: Annotated[
+        Path | None, typer.Option(help="Also write a picture: maps, zoomed crops, an edge profile.")
+    ] = None,
+    keep_holes: KeepHoles = False,
+    depth_intrinsics: Annotated[
+        Path | None, typer.Option(help="JSON of the depth camera, see docs/cameras.md.")
+    ] = None,
+    rgb_intrinsics: Annotated[Path | None, typer.Option(help="JSON of the colour camera.")] = None,
+    extrinsics: Annotated[Path | None, typer.Option(help="JSON, depth to colour camera.")] = None,
+    field_of_view: Annotated[
+        float | None, typer.Option(help="Horizontal degrees, for a cloud without intrinsics.")
+    ] = None,
+    cloud: Annotated[Path | None, typer.Option(help="Also write a point cloud, .ply")] = None,
+    mesh: Annotated[Path | None, typer.Option(help="Also write a mesh, .glb")] = None,
+    cloud_preview: Annotated[Path | None, typer.Option(help="Picture of the cloud.")] = None,
+    consistent: Consistent = False,
+    any_aspect: AnyAspect = False,
+    tile: Tile = "auto",
+    accept_noncommercial: AcceptNoncommercial = False,
+    as_json: Json = False,
+) -> None:
+    """Super-resolve one depth map to the size of its colour image.
+
+    Example: ducos upscale rgb.png depth.png -o sharp.exr --preview look.png
+    """
+    from ducos import io
+    from ducos.batch.frame import write_preview, write_result
+    from ducos.infer import read_colour, read_low, super_resolve
+
+    views = Views(cloud, mesh, cloud_preview, rgb_intrinsics, field_of_view)
+    for path in (out, preview, cloud, mesh, cloud_preview):
+        if path:
+            io.check_output(path)
+    image = read_colour(rgb)
+    low = read_low(depth, unit, scale, mask)
+    if depth_intrinsics or extrinsics:
+        size = (image.shape[0], image.shape[1])
+        low, sentence = registered_low(low, size, depth_intrinsics, rgb_intrinsics, extrinsics)
+        if not as_json:
+            print(sentence)
+    views.check(low)
+    with waiting("super-resolving", quiet=as_json) as progress:
+        result = super_resolve(
+            image,
+            low,
+            model=model,
+            keep_holes=keep_holes,
+            consistent=consistent,
+            any_aspect=any_aspect,
+            tile=tile,
+            progress=progress,
+            accept_noncommercial=accept_noncommercial,
+        )
+    written = write_result(out, result, low)
+    if preview:
+        write_preview(preview, image, low, result)
+    views.write(result, image)
+    if as_json:
+        print(json.dumps(facts(out, preview, low, result, written)))
+        return
+    for line in sentences(low, result):
+        print(line)
+    if result.model == "bicubic" and model is None:
+        print("no trained weights are installed: this is mask-aware bicubic interpolation")
+    print(f"wrote {out}" + (f" and {preview}" if preview else ""))
+
+
+def registered_low(
+    low: "DepthMap",
+    size: tuple[int, int],
+    depth_intrinsics: Path | None,
+    rgb_intrinsics: Path | None,
+    extrinsics: Path | None,
+) -> tuple["DepthMap", str]:
+    """The map as the colour camera sees it, and a sentence on what was done."""
+    if not (depth_intrinsics and rgb_intrinsics and extrinsics):
+        raise InputError("registration needs --depth-intrinsics, --rgb-intrinsics and --extrinsics")
+    from ducos.camera import registered
+
+    return registered(low, size, depth_intrinsics, rgb_intrinsics, extrinsics)
+
+
+@dataclass(frozen=True)
+class Views:
+    """The optional files that show the result in space, and the camera they need."""
+
+    cloud: Path | None
+    mesh: Path | None
+    picture: Path | None
+    rgb_intrinsics: Path | None
+    field_of_view: float | None
+
+    @property
+    def wanted(self) -> bool:
+        return any((self.cloud, self.mesh, self.picture))
+
+    def check(self, low: "DepthMap") -> None:
+        """Complain before the work about what would be missing after it."""
+        if self.wanted and low.unit == "relative":
+            raise InputError("a cloud needs metres: pass --unit or --scale")
+        if self.wanted and not (self.rgb_intrinsics or self.field_of_view):
+            raise InputError("a cloud needs --rgb-intrinsics, or --field-of-view DEGREES")
+
+    def write(self, result: "Result", image: Any) -> None:
+        """Write those that were asked for; image: (H, W, 3) in [0, 1]."""
+        if not self.wanted:
+            return
+        from ducos import io
+        from ducos.camera import Camera, checked_camera
+        from ducos.cloud import cloud_picture, point_cloud, write_glb, write_ply
+
+        H, W = result.depth.shape
+        if self.rgb_intrinsics:
+            camera = checked_camera(self.rgb_intrinsics, "colour", (H, W)).scaled(W, H)
+        else:
+            camera = Camera.from_field_of_view(W, H, float(self.field_of_view or 0))
+        points = point_cloud(result.depth, result.valid, image, camera)
+        if self.cloud:
+            write_ply(self.cloud, points)
+        if self.mesh:
+            write_glb(self.mesh, result.depth, result.valid, image, camera)
+        if self.picture:
+            io.write_image(self.picture, cloud_picture(points, camera))
+
+
+def facts(
+    out: Path, preview: Path | None, low: "DepthMap", result: "Result", written: "Written"
+) -> dict[str, Any]:
+    """The summary for programs."""
+    from ducos.infer import SOURCES
+
+    shown = result.depth[result.valid]
+    return {
+        "out": str(out),
+        "preview": str(preview) if preview else None,
+        "model": result.model,
+        "size": list(result.depth.shape),
+        "input_size": list(low.depth.shape),
+        "unit_decision": result.note,
+        "holes_in_input": share_of_holes(low),
+        "source": {name: float((result.source == code).mean()) for code, name in SOURCES.items()},
+        "min": float(shown.min()),
+        "max": float(shown.max()),
+        "residual": result.residual,
+        "written": vars(written),
+    }
+
+
+def sentences(low: "DepthMap", result: "Result") -> list[str]:
+    """The summary for people."""
+    (h, w), (H, W) = low.depth.shape, result.depth.shape
+    metres = "" if low.unit == "relative" else " m"
+    holes = 100 * share_of_holes(low)
+    shown = result.depth[result.valid]
+    return [
+        result.note,
+        f"{w}×{h} → {W}×{H} with {result.model}; {holes:.1f} % holes in the input",
+        f"depth {float(shown.min()):.3f} to {float(shown.max()):.3f}{metres}",
+        f"shrunk again it differs from the input by {result.residual:.4f}{metres} RMS",
+    ]
+
+
+def share_of_holes(low: "DepthMap") -> float:
+    return float(1 - low.valid.mean())
+
+
+@contextmanager
+def waiting(text: str, *, quiet: bool) -> Iterator[Callable[[float], None] | None]:
+    """A spinner on stderr for work that takes more than a moment; yields what shows its share."""
+    if quiet:
+        yield None
+        return
+    from rich.console import Console
+
+    with Console(stderr=True).status(text) as status:
+        yield lambda share: status.update(f"{text}, {share:.0%} done")

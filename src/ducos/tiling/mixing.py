@@ -1,0 +1,165 @@
+"""`models.mixing` over rows: the measured pixels around each strip, and the tail's corrections."""
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from ducos.models.ducos import DuCos
+from ducos.models.mixing import (
+    MAPS,
+    TAPS,
+    MixingTail,
+    Window,
+    expected_error,
+    gather,
+    local_contrast,
+    mix,
+    spline_logits,
+    window_of,
+    within_reach,
+    within_reach,
+)
+from ducos.models.prediction import Prediction
+from ducos.resize import Size, bicubic
+from ducos.tiling.rows import Computed, Rows, Stored, Workspace, local, padded, padded_axes
+
+
+class Surroundings:
+    """Windows into the low-resolution map, for any rows of the image.
+
+    low (1, 1, h, w); valid (1, 1, h, w) bool or None; size (H, W); up: rows of bicubic(low, size).
+    """
+
+    def __init__(self, low: Tensor, valid: Tensor | None, size: Size, up: Rows):
+        self.low = low
+        self.valid = valid
+        self.size = size
+        self.up = up
+        h, w = low.shape[-2:]
+        # Rows and columns apart: the phase of a whole image would take as much as its result.
+        self.down = window_of((h, 1), (size[0], 1), low)
+        self.across = window_of((1, w), (1, size[1]), low)
+
+    def window(self, rows: Tensor, columns: Tensor | None = None) -> tuple[Window, slice]:
+        """Window of these image rows (and columns; None: all), and the rows of the low-resolution
+        map it points into: its indices count from there."""
+        down, across = self.down, self.across
+        index = down.rows[rows]
+        reached = slice(int(index.min()), int(index.max()) + 1)
+        phase_y, phase_x = down.phase[0, 0, rows, 0], across.phase[0, 1, 0]
+        if columns is None:
+            columns = torch.arange(self.size[1], device=rows.device)
+        phase_x = phase_x[columns]
+        shape = (len(rows), len(columns))
+        phase = torch.stack([phase_y[:, None].expand(shape), phase_x[None, :].expand(shape)])
+        window = Window(
+            index - reached.start,
+            across.columns[columns],
+            down.row_weights[rows],
+            across.column_weights[columns],
+            phase[None],
+        )
+        return window, reached
+
+    def neighbours(self, first: int, last: int) -> tuple[Tensor, Tensor | None]:
+        """The 16 measured pixels around each pixel of these rows, and which of them are holes."""
+        window, reached = self.window(torch.arange(first, last, device=self.low.device))
+        hole = None if self.valid is None else gather(~self.valid[:, :, reached], window)
+        return gather(self.low[:, :, reached], window), hole
+
+    def described(self, model: DuCos) -> Rows:
+        """`DuCos.describe`: what the body sees."""
+        stride = model.stride
+        device = self.low.device
+        rows, columns = (axis.to(device) for axis in padded_axes(self.size, model.multiple))
+        up = padded(self.up, model.multiple)
+        h, w = self.low.shape[-2:]
+        ratio = self.low.new_tensor([self.size[0] / h, self.size[1] / w]).log2() / 4
+
+        def read(first: int, last: int) -> Tensor:
+            window, reached = self.window(rows[first * stride : last * stride], columns)
+            low = self.low[:, :, reached]
+            valid = None if self.valid is None else self.valid[:, :, reached]
+            mean, contrast = local_contrast(low, window)
+            strip = up.read(first * stride, last * stride)
+            inputs = model.describe(strip, mean, contrast, window, low, valid)
+            inputs = inputs[:, :, : last - first]
+            inputs[:, -2:] = ratio[None, :, None, None]  # of the image, not of the strip
+            return inputs
+
+        channels = model.head.in_channels
+        height, width = len(rows) // stride, len(columns) // stride
+        full = stride * (up.row_bytes + 4 * 16 * len(columns))
+        return Computed(read, channels, height, width, full + 4 * 3 * channels * width)
+
+
+def mixing_tail(
+    work: Workspace, tail: MixingTail, features: Rows, around: Surroundings
+) -> Prediction:
+    """`MixingTail.forward`. The weights are kept between corrections: making them again would cost
+    more than reading them, even from a file."""
+    H, W = around.size
+    low, valid = around.low, around.valid
+    stride = tail.stride
+    predicted = local(
+        lambda features: F.pixel_shuffle(tail.predict(features), stride),
+        [features],
+        sum(MAPS),
+        reach=1,
+        grow=stride,
+    )
+    kept = Stored(work, TAPS**2 + 1, H, W) if tail.corrections else None
+    depth = torch.empty(1, 1, 0 if work.planning else H, W, dtype=low.dtype)
+    sigma = torch.empty_like(depth)
+    everything = Computed(
+        predicted.read,
+        3 * predicted.channels,
+        H,
+        W,
+        predicted.row_bytes + around.up.row_bytes + 4 * W * 6 * TAPS**2,
+    )
+    for first, last in work.strips(everything, whole_cells=stride):
+        maps = predicted.read(first, last)[..., :W]
+        window, reached = around.window(torch.arange(first, last, device=low.device))
+        near = low[:, :, reached]
+        neighbours, hole = around.neighbours(first, last)
+        up = around.up.read(first, last)
+        _, contrast = local_contrast(near, window)
+        logits, level, focus, detail, trust, doubt = maps.split(MAPS, 1)
+        surface = up + torch.tanh(level) * contrast
+        strictness = 4 * F.softplus(focus) / (contrast + 1e-4)
+        penalty = (neighbours - surface).abs() * strictness
+        weights = tail.weigh(logits + spline_logits(window), penalty, hole)
+        mean = mix(weights, near, window)
+        spread = mix(weights, near**2, window) - mean**2
+        depth[:, :, first:last] = mean + 0.5 * torch.tanh(detail) * contrast
+        sigma[:, :, first:last] = expected_error(spread, contrast, doubt)
+        if kept is not None:
+            kept.write(first, torch.cat([weights, torch.sigmoid(trust)], 1))
+
+    for _ in range(tail.corrections):
+        assert kept is not None
+        if work.planning:
+            missing = torch.zeros_like(low)
+        else:
+            missing = low - bicubic(depth, (low.shape[-2], low.shape[-1])).to(low.device)
+        if valid is not None:
+            missing = missing * valid
+        for first, last in work.strips(kept):
+            weights, trust = kept.read(first, last).split([TAPS**2, 1], 1)
+            window, reached = around.window(torch.arange(first, last, device=low.device))
+            depth[:, :, first:last] += (trust * mix(weights, missing[:, :, reached], window)).cpu()
+
+    def bounded(first: int, last: int) -> Tensor:
+        window, reached = around.window(torch.arange(first, last, device=low.device))
+        hole = None if valid is None else gather(~valid[:, :, reached], window)
+        strip = depth[:, :, first:last].to(low.device)
+        return within_reach(strip, gather(low[:, :, reached], window), hole)
+
+    for first, last in work.strips(Computed(bounded, 1, H, W, 4 * W * 4 * TAPS**2)):
+        depth[:, :, first:last] = bounded(first, last)
+    kept = None
+    for first, last in work.strips(everything):
+        strip = depth[:, :, first:last].to(low.device)
+        depth[:, :, first:last] = within_reach(strip, *around.neighbours(first, last))
+    return Prediction(depth, {"sigma": sigma})
