@@ -263,6 +263,16 @@ def test_unreadable_depth_is_a_finding_and_a_missing_file_an_error(tmp_path):
         examine(rgb, tmp_path / "absent.png")
 
 
+def test_a_range_of_neighbouring_numbers_is_drawn():
+    """Fewer representable numbers than bars in the histogram."""
+    values = np.nextafter(np.float32(2.5), np.float32(3)) * np.ones((9, 9), np.float32)
+    values[0, 0] = 2.5
+    assert report_picture(examine(sound_pair(0)[0], values)).dtype == np.uint8
+    tiny = np.full((9, 9), 1e-45, np.float32)
+    tiny[3] = 2e-45
+    assert report_picture(examine(sound_pair(0)[0], tiny, unit="relative")).dtype == np.uint8
+
+
 def test_blank_and_dark_pictures():
     _, z = sound_pair(0)
     assert examine(np.full((240, 320, 3), 0.5, np.float32), z).find("colour-blank") is not None

@@ -92,7 +92,9 @@ def _histogram(report: Report, width: int) -> Picture:
     first, last = float(values.min()), float(values.max())
     last = last if last > first else first + 1.0
     bins = (width - 2 * margin) // 4
-    counts, _ = np.histogram(values, bins, (first, last))
+    # By shares of the range: NumPy's histogram refuses ranges of a few representable numbers.
+    shares = (values.astype(np.float64) - first) / (last - first)
+    counts = np.bincount(np.minimum((bins * shares).astype(int), bins - 1), minlength=bins)
     image = Image.new("RGB", (width, height + 24), PAPER)
     draw = ImageDraw.Draw(image)
     colours = colourise(np.linspace(first, last, bins, dtype=np.float32)[None])[0]

@@ -17,7 +17,6 @@ from ducos.models.mixing import (
     spline_logits,
     window_of,
     within_reach,
-    within_reach,
 )
 from ducos.models.prediction import Prediction
 from ducos.resize import Size, bicubic
@@ -60,12 +59,6 @@ class Surroundings:
             phase[None],
         )
         return window, reached
-
-    def neighbours(self, first: int, last: int) -> tuple[Tensor, Tensor | None]:
-        """The 16 measured pixels around each pixel of these rows, and which of them are holes."""
-        window, reached = self.window(torch.arange(first, last, device=self.low.device))
-        hole = None if self.valid is None else gather(~self.valid[:, :, reached], window)
-        return gather(self.low[:, :, reached], window), hole
 
     def described(self, model: DuCos) -> Rows:
         """`DuCos.describe`: what the body sees."""
@@ -122,13 +115,13 @@ def mixing_tail(
         maps = predicted.read(first, last)[..., :W]
         window, reached = around.window(torch.arange(first, last, device=low.device))
         near = low[:, :, reached]
-        neighbours, hole = around.neighbours(first, last)
+        hole = None if valid is None else gather(~valid[:, :, reached], window)
         up = around.up.read(first, last)
         _, contrast = local_contrast(near, window)
         logits, level, focus, detail, trust, doubt = maps.split(MAPS, 1)
         surface = up + torch.tanh(level) * contrast
         strictness = 4 * F.softplus(focus) / (contrast + 1e-4)
-        penalty = (neighbours - surface).abs() * strictness
+        penalty = (gather(near, window) - surface).abs() * strictness
         weights = tail.weigh(logits + spline_logits(window), penalty, hole)
         mean = mix(weights, near, window)
         spread = mix(weights, near**2, window) - mean**2
@@ -158,8 +151,4 @@ def mixing_tail(
 
     for first, last in work.strips(Computed(bounded, 1, H, W, 4 * W * 4 * TAPS**2)):
         depth[:, :, first:last] = bounded(first, last)
-    kept = None
-    for first, last in work.strips(everything):
-        strip = depth[:, :, first:last].to(low.device)
-        depth[:, :, first:last] = within_reach(strip, *around.neighbours(first, last))
     return Prediction(depth, {"sigma": sigma})
