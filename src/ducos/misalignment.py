@@ -304,14 +304,14 @@ def _refined(first: Misalignment, rgb: Floats, depth: Floats, valid: Mask) -> Mi
         total = scores.sum(0)
         across, down = _peak(total)
         if turn == 0:
-            at_rim = max(abs(across), abs(down)) > reach - 0.5
             x, y = x + across * step, y + down * step
             step /= 2
     peaks = np.array([_peak(surface) for surface in _drawn_anew(scores)])
     spread = _scatter((peaks - (across, down)) * step)
     x, y = x + across * step, y + down * step
     reason = ""
-    if at_rim or np.hypot(x - first.x, y - first.y) > _limit(CONTRADICTION, ratio):
+    apart = np.hypot(x - first.x, y - first.y)
+    if apart > max(_limit(CONTRADICTION, ratio), 2 * np.hypot(spread, first.spread)):
         reason = "edges and colours ask for different shifts"
     elif len(which) < FEWEST_BLOCKS:
         reason = "there are too few depth edges"
