@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ducos.errors import InputError
-from ducos.infer import load, super_resolve
+from ducos.infer import load, memory_limit, super_resolve
 from ducos.models import create
 
 
@@ -114,3 +114,45 @@ def test_a_rewritten_weight_file_is_read_again(tmp_path) -> None:
         save_model(path, spec, spec.build().state_dict(), {})
         seen.append(next(load(path).parameters()).clone())
     assert not torch.equal(*seen)
+
+
+# Memory and bounds
+
+
+def test_strips_change_nothing() -> None:
+    rgb, depth = scene(24, 30, 150, 187)
+    depth[3:6, 4:9] = 0
+    shares: list[float] = []
+    whole = super_resolve(rgb, depth, unit="m", tile="off", progress=shares.append)
+    assert shares == []
+    strips = super_resolve(rgb, depth, unit="m", tile="0.5MB", progress=shares.append)
+    assert shares == sorted(shares)
+    assert shares[-1] == pytest.approx(1)
+    assert np.abs(strips.depth - whole.depth).max() < 1e-4 * np.ptp(depth)
+    assert np.abs(strips.sigma - whole.sigma).max() < 1e-4 * np.ptp(depth)
+    assert np.array_equal(strips.source, whole.source)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [("auto", 10**9), ("off", None), ("400MB", 4 * 10**8), ("1.5 gb", 1_500_000_000)],
+)
+def test_memory_is_said_in_words(text: str, expected: int | None) -> None:
+    assert memory_limit(text) == expected
+
+
+@pytest.mark.parametrize("text", ["", "none", "12", "0MB", "-1GB", "4 KB", "GB"])
+def test_other_words_are_refused(text: str) -> None:
+    with pytest.raises(InputError, match="400MB"):
+        memory_limit(text)
+
+
+def test_no_distance_is_nearer_than_half_the_nearest_measurement() -> None:
+    """Cubic interpolation undershoots beside a high step; a distance must stay one."""
+    depth = np.full((8, 8), 0.3, np.float32)
+    depth[:, 4:] = 10
+    rgb = np.zeros((64, 64, 3), np.float32)
+    result = super_resolve(rgb, depth, model="bicubic", unit="m")
+    assert result.depth.min() == pytest.approx(0.15)
+    relative = super_resolve(rgb, depth - 0.3, model="bicubic", unit="relative")
+    assert relative.depth.min() < 0  # such numbers may be below zero
