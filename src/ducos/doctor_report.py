@@ -1,4 +1,4 @@
-"""The doctor's picture: colour, depth, edges of one on the other, histogram, and the findings."""
+"""The doctor's picture: verdict, colour, depth, edges of one on the other, spread, findings."""
 
 import textwrap
 
@@ -24,11 +24,12 @@ VERDICTS = {
     "note": "a sound pair",
     "none": "a sound pair",
 }
+SOUND = (40, 130, 60)
 HOLE, MIXED = (230, 60, 200), (255, 255, 255)
 
 
 def report_picture(report: Report) -> Picture:
-    """(height, width, 3) uint8: three panels, the spread of depths, verdict and findings."""
+    """(height, width, 3) uint8: verdict, three panels, the spread of depths, findings."""
     H, W = report.rgb.shape[:2]
     size = (PANEL, max(1, min(2 * PANEL, round(PANEL * H / W))))
     colour = _resized((report.rgb * 255).round().astype(np.uint8), size, smooth=True)
@@ -38,9 +39,10 @@ def report_picture(report: Report) -> Picture:
         panels.append(
             (f"depth {w} x {h}; holes pink, mixed pixels white", _depth(report.low, size))
         )
-        panels.append(("depth edges (red) on the colour image", _overlay(colour, report, size)))
+        moved = "; green: where they belong" if report.find("misaligned") else ""
+        panels.append((f"red: depth edges{moved}", _overlay(colour, report, size)))
     row = side_by_side(panels)
-    parts = [row]
+    parts = [_banner(report, row.shape[1]), row]
     if report.low is not None:
         parts.append(_histogram(report, row.shape[1]))
     return np.vstack([*parts, _text(report, row.shape[1])])
@@ -116,8 +118,20 @@ def _histogram(report: Report, width: int) -> Picture:
     return np.asarray(image)
 
 
+def _banner(report: Report, width: int) -> Picture:
+    """The verdict on its colour, and how many findings of each severity there are."""
+    image = Image.new("RGB", (width, 40), SOUND if report.sound else COLOURS[report.worst])
+    counts = {
+        name: sum(finding.severity == name for finding in report.findings) for name in COLOURS
+    }
+    words = ", ".join(f"{n} {name}{'s' * (n > 1)}" for name, n in counts.items() if n)
+    text = VERDICTS[report.worst] + (f": {words}" if words else "")
+    ImageDraw.Draw(image).text((16, 8), text, fill=(255, 255, 255), font=_font(20))
+    return np.asarray(image)
+
+
 def _text(report: Report, width: int) -> Picture:
-    """Verdict in its colour, then a dot, the sentence and the advice of each finding."""
+    """A dot, the sentence and the advice of each finding."""
     across = max(30, (width - 60) // 8)
     lines: list[tuple[str, Finding | None, bool]] = []
     for finding in report.findings:
@@ -127,13 +141,9 @@ def _text(report: Report, width: int) -> Picture:
         ]
         lines += [(text, None, True) for text in textwrap.wrap(_drawable(finding.advice), across)
                   if finding.advice]  # fmt: skip
-    image = Image.new("RGB", (width, 44 + 21 * len(lines) + 10), PAPER)
+    image = Image.new("RGB", (width, 20 + 21 * len(lines)), PAPER)
     draw = ImageDraw.Draw(image)
-    verdict_colour = COLOURS.get(report.worst, (40, 130, 60))
-    if report.sound:
-        verdict_colour = (40, 130, 60)
-    draw.text((16, 8), VERDICTS[report.worst], fill=verdict_colour, font=_font(20))
-    y = 42
+    y = 10
     for text, begins, is_advice in lines:
         if begins is not None:
             draw.ellipse((18, y + 3, 29, y + 14), fill=COLOURS[begins.severity])

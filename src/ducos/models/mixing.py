@@ -133,6 +133,16 @@ def expected_error(spread: Tensor, contrast: Tensor, doubt: Tensor) -> Tensor:
     return rough * torch.exp(3 * torch.tanh(doubt / 3))
 
 
+class Proposal(NamedTuple):
+    """The tail's result before corrections: depth (B, 1, H, W), the neighbours' weights
+    (B, 16, H, W), trust in [0, 1] and sigma, both (B, 1, H, W)."""
+
+    depth: Tensor
+    weights: Tensor
+    trust: Tensor
+    sigma: Tensor
+
+
 class MixingTail(nn.Module):
     """Body features at 1/stride -> depth at full size, from the measured values around each pixel.
 
@@ -171,12 +181,35 @@ class MixingTail(nn.Module):
         contrast (B, 1, H, W) from local_contrast."""
         H, W = up.shape[-2:]
         maps = F.pixel_shuffle(self.predict(features), self.stride)[..., :H, :W]
-        logits, level, focus, detail, trust, doubt = maps.split(MAPS, 1)
+        hole = None if valid is None else gather(~valid, window)
+        proposal = self.propose(maps, low, hole, up, window, neighbours, contrast)
+        depth = proposal.depth
+        # Back-projection along the same weights: what the shrunk result misses of the measurement
+        # is handed back to the pixels that the measurement was mixed into.
+        for _ in range(self.corrections):
+            missing = low - bicubic(depth, (low.shape[-2], low.shape[-1]))
+            if valid is not None:
+                missing = missing * valid
+            depth = depth + proposal.trust * mix(proposal.weights, missing, window)
+        return Prediction(within_reach(depth, neighbours, hole), {"sigma": proposal.sigma})
 
+    def propose(
+        self,
+        maps: Tensor,
+        low: Tensor,
+        hole: Tensor | None,
+        up: Tensor,
+        window: Window,
+        neighbours: Tensor,
+        contrast: Tensor,
+    ) -> Proposal:
+        """What the predicted maps (B, sum(MAPS), H, W) say, before corrections; any rows of an
+        image can be asked for alone. hole (B, 16, H, W): which neighbours are none."""
+        H = up.shape[-2]
+        logits, level, focus, detail, trust, doubt = maps.split(MAPS, 1)
         surface = up + torch.tanh(level) * contrast
         strictness = 4 * F.softplus(focus) / (contrast + 1e-4)
         prior = spline_logits(window)
-        hole = None if valid is None else gather(~valid, window)
         # Away from training, a few rows at a time stay in the processor's cache: twice as fast.
         step = H if torch.is_grad_enabled() else CACHED_ROWS
         strips = [slice(top, top + step) for top in range(0, H, step)]
@@ -190,21 +223,12 @@ class MixingTail(nn.Module):
                 for rows in strips
             ],
             2,
-        )  # (B, 16, H, W)
-
+        )
         depth = mix(weights, low, window)
         spread = mix(weights, low**2, window) - depth**2
         depth = depth + 0.5 * torch.tanh(detail) * contrast
-        # Back-projection along the same weights: what the shrunk result misses of the measurement
-        # is handed back to the pixels that the measurement was mixed into.
-        trust = torch.sigmoid(trust)
-        for _ in range(self.corrections):
-            missing = low - bicubic(depth, (low.shape[-2], low.shape[-1]))
-            if valid is not None:
-                missing = missing * valid
-            depth = depth + trust * mix(weights, missing, window)
         sigma = expected_error(spread.detach(), contrast, doubt)
-        return Prediction(within_reach(depth, neighbours, hole), {"sigma": sigma})
+        return Proposal(depth, weights, torch.sigmoid(trust), sigma)
 
     @staticmethod
     def weigh(logits: Tensor, penalty: Tensor, hole: Tensor | None) -> Tensor:

@@ -10,11 +10,9 @@ from ducos.models.mixing import (
     TAPS,
     MixingTail,
     Window,
-    expected_error,
     gather,
     local_contrast,
     mix,
-    spline_logits,
     window_of,
     within_reach,
 )
@@ -118,17 +116,12 @@ def mixing_tail(
         hole = None if valid is None else gather(~valid[:, :, reached], window)
         up = around.up.read(first, last)
         _, contrast = local_contrast(near, window)
-        logits, level, focus, detail, trust, doubt = maps.split(MAPS, 1)
-        surface = up + torch.tanh(level) * contrast
-        strictness = 4 * F.softplus(focus) / (contrast + 1e-4)
-        penalty = (gather(near, window) - surface).abs() * strictness
-        weights = tail.weigh(logits + spline_logits(window), penalty, hole)
-        mean = mix(weights, near, window)
-        spread = mix(weights, near**2, window) - mean**2
-        depth[:, :, first:last] = mean + 0.5 * torch.tanh(detail) * contrast
-        sigma[:, :, first:last] = expected_error(spread, contrast, doubt)
+        neighbours = gather(near, window)
+        proposal = tail.propose(maps, near, hole, up, window, neighbours, contrast)
+        depth[:, :, first:last] = proposal.depth
+        sigma[:, :, first:last] = proposal.sigma
         if kept is not None:
-            kept.write(first, torch.cat([weights, torch.sigmoid(trust)], 1))
+            kept.write(first, torch.cat([proposal.weights, proposal.trust], 1))
 
     for _ in range(tail.corrections):
         assert kept is not None
