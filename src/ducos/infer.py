@@ -267,7 +267,7 @@ def read_colour(rgb: Any) -> np.ndarray:
         if rgb.ndim != 3 or rgb.shape[0] != 3:
             raise InputError(f"a colour tensor must be (3, H, W), got {tuple(rgb.shape)}")
         rgb = rgb.detach().cpu().permute(1, 2, 0).numpy()
-    return io.as_rgb(np.asarray(rgb))
+    return io.as_rgb(rgb)
 
 
 def read_low(depth: Any, unit: str, scale: float | None, mask: Any) -> io.DepthMap:
@@ -284,7 +284,7 @@ def read_low(depth: Any, unit: str, scale: float | None, mask: Any) -> io.DepthM
         return io.read_depth(depth, unit=unit, scale=scale, mask=mask)
     if isinstance(depth, Tensor):
         depth = depth.detach().cpu().numpy()
-    return io.as_depth(np.asarray(depth), unit=unit, scale=scale, mask=mask)
+    return io.as_depth(depth, unit=unit, scale=scale, mask=mask)
 
 
 def check_sizes(size: tuple[int, ...], low_size: tuple[int, ...], any_aspect: bool) -> None:
