@@ -56,6 +56,7 @@ def main() -> None:
         rows["prompt: dinov2-s"] = {
             "model.prompt": '"dinov2-s"',
             "model.prompt_options.weights": json.dumps(weights),
+            "model.prompt_options.side": "476",  # of Middlebury's large pictures too
             "model.start_prompt": '""',
             "data.prompt_cache": json.dumps(str(options.out / "dinov2-cache")),
             "dual.constraints": '["alignment"]',  # it has no depth to take edges from

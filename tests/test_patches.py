@@ -12,7 +12,7 @@ from ducos.data.shapes import Shapes
 from ducos.resize import low_size
 
 EVERYTHING = Augmentation(
-    flip=True, zoom=0.5, invert=0.5, quantise=0.5, colour=1.0, shift=1.0, holes=0.5
+    flip=True, zoom=0.5, invert=0.5, quantise=0.5, colour=1.0, shift=1.0, misplace=1.0, holes=0.5
 )
 TENSORS = ("rgb", "low", "low_valid", "target", "valid", "inverse")
 
@@ -214,6 +214,51 @@ def test_shift_moves_colour_against_depth_by_at_most_that() -> None:
     offsets = (shifted.rgb[:, 1] - shifted.rgb[:, 1].mean((1, 2), keepdim=True))[inside]
     expected = (still.rgb[:, 1] - still.rgb[:, 1].mean((1, 2), keepdim=True))[inside]
     assert (offsets - expected).abs().max() < 2 * slope
+
+
+def test_misplace_moves_a_sensors_map_against_colour_and_truth() -> None:
+    dataset = Depths()  # without holes
+
+    def drawn(name: str, misplace: float) -> Batch:
+        return batches(
+            dataset,
+            augmentation=Augmentation(flip=False, misplace=misplace),
+            degradations={name: 1.0},
+            scales=(4.0, 4.0),
+            batch_size=8,
+        )[0]
+
+    still, moved = drawn("stereo", 0.0), drawn("stereo", 1.0)
+    assert torch.equal(still.rgb, moved.rgb)
+    metres = [batch.range.undo(batch.target)[batch.valid] for batch in (still, moved)]
+    torch.testing.assert_close(*(m.mean() for m in metres), rtol=1e-2, atol=0)
+    lows = [batch.range.undo(batch.low) for batch in (still, moved)]
+    difference = (lows[0] - lows[1]).abs().mean((1, 2, 3))
+    assert (difference > 0.01).sum() >= 6  # of eight; a move of less than half a pixel is none
+    assert_same(drawn("bicubic", 0.0), drawn("bicubic", 1.0))  # no sensor, no error
+
+
+class BeyondReach(Depths):
+    """The left half at 1 to 3 m, the right half at 12 m: farther than a LiDAR sees."""
+
+    def __getitem__(self, index: int) -> Pair:
+        pair = super().__getitem__(index)
+        target = pair.target.copy()
+        target[:, 30:] = 12
+        return Pair(pair.name, pair.rgb, target, pair.valid)
+
+
+def test_what_lies_beyond_a_sensors_reach_is_no_target() -> None:
+    source = batches(
+        BeyondReach(), augmentation=Augmentation(flip=False), degradations={"lidar": 1.0}, crop=48
+    )
+    for step in range(4):
+        batch = source[step]
+        metres = batch.range.undo(batch.target)
+        assert not batch.valid[metres > 11].any()
+        assert batch.valid[(batch.target > 0) & (batch.target < 1)].all()
+    same = batches(BeyondReach(), augmentation=Augmentation(flip=False), crop=48)[0]
+    assert same.valid.all()  # bicubic sees everything
 
 
 # The low-resolution map and the range

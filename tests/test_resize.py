@@ -1,5 +1,7 @@
 """Resampling against Pillow, its pixel-centre rule, and that holes never bleed."""
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 import torch
@@ -259,3 +261,13 @@ def test_padding_mirrors_without_repeating_the_edge_pixel() -> None:
 
 def test_padding_repeats_the_edge_pixel_of_tiny_images() -> None:
     assert pad_to_multiple(torch.tensor([[[[1.0, 2.0]]]]), 4)[0, 0].tolist() == [[1, 2, 2, 2]] * 4
+
+
+@pytest.mark.parametrize("resampler", [bicubic, bilinear])
+def test_half_precision_is_the_rounded_result(
+    resampler: Callable[[Tensor, tuple[int, int]], Tensor],
+) -> None:
+    x = noise(1, 2, 9, 7).bfloat16()
+    half = resampler(x, (20, 5))
+    assert half.dtype == torch.bfloat16
+    assert torch.equal(half, resampler(x.float(), (20, 5)).bfloat16())

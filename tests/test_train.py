@@ -47,6 +47,7 @@ DATA = {
     "quantise": 0.3,
     "colour": 0.5,
     "shift": 0.5,
+    "misplace": 0.5,
     "holes": 0.5,
 }
 DUAL = {"preset": "constrained", "alignment": {"epsilon": 0.01}, "edge": {"epsilon": 0.005}}
@@ -220,6 +221,21 @@ def test_one_batch_can_be_learned(tmp_path: Path) -> None:
 
 
 # Going on
+
+
+def test_half_precision_learns_the_same_in_float32_weights(tmp_path: Path) -> None:
+    """Convolutions in bfloat16 follow the float32 run, and nothing is stored or lost in it."""
+    losses = {}
+    for precision in ("float32", "bfloat16"):
+        config = tiny(train={"precision": precision})
+        final = train(config, tmp_path / precision, quiet=True)
+        assert final is not None
+        tensors, _ = read_tensors(final)
+        assert {t.dtype for t in tensors.values() if t.is_floating_point()} == {torch.float32}
+        logged = [row for row in rows(tmp_path / precision) if "loss" in row]
+        losses[precision] = np.array([row["loss"] for row in logged])
+    assert not np.array_equal(losses["float32"], losses["bfloat16"])
+    np.testing.assert_allclose(losses["bfloat16"], losses["float32"], rtol=0.15)
 
 
 def test_kill_and_resume_changes_nothing(straight: Path, tmp_path: Path) -> None:

@@ -55,6 +55,7 @@ class DataConfig(Section):
     quantise: float = Field(0.0, ge=0, le=1)
     colour: float = Field(0.0, ge=0, le=1)
     shift: float = Field(0.0, ge=0)
+    misplace: float = Field(0.0, ge=0)
     holes: float = Field(0.0, ge=0, le=1)
     prompt_cache: str = Field("", description="folder for features of a frozen prompt; empty: none")
     prompt_cache_gb: float = Field(20.0, gt=0, description="largest size of that folder")
@@ -106,6 +107,9 @@ class TrainConfig(Section):
     average: float = Field(0.0, ge=0, lt=1, description="decay of the weight average; 0: none")
     objectives: dict[str, float] = Field(
         default_factory=lambda: {"reconstruction": 1.0}, description="losses.OBJECTIVES and weights"
+    )
+    precision: Literal["float32", "bfloat16"] = Field(
+        "float32", description="of convolutions and products; weights and losses stay float32"
     )
     seed: int = 0
     validate_every: int = Field(500, ge=1)

@@ -313,15 +313,24 @@ def misregister(
     """
     B, _, H, W = target.shape
     moves = (_uniform(target, (B, 2), generator) * (2 * largest + 1)).long() - largest
-    moved, moved_valid = [], []
-    for values, mask, (down, right) in zip(target, valid, moves.tolist(), strict=True):
-        rows = torch.arange(H, device=target.device) - down
-        columns = torch.arange(W, device=target.device) - right
-        inside = ((rows >= 0) & (rows < H))[:, None] & (columns >= 0) & (columns < W)
-        rows, columns = rows.clamp(0, H - 1)[:, None], columns.clamp(0, W - 1)
-        moved.append(values[:, rows, columns])
-        moved_valid.append(mask[:, rows, columns] & inside)
-    return bicubic(torch.stack(moved), torch.stack(moved_valid), rgb, size)
+    rows = torch.arange(H, device=target.device) - moves[:, :1]  # (B, H), where each comes from
+    columns = torch.arange(W, device=target.device) - moves[:, 1:]  # (B, W)
+    known_rows = ((rows >= 0) & (rows < H))[:, None, :, None]
+    known_columns = ((columns >= 0) & (columns < W))[:, None, None, :]
+    known = moved(valid, moves) & known_rows & known_columns
+    return bicubic(moved(target, moves), known, rgb, size)
+
+
+def moved(x: Tensor, moves: Tensor) -> Tensor:
+    """Each map of (B, C, H, W) moved by whole pixels, moves (B, 2): down and right; the border is
+    repeated into what comes in from outside."""
+    H, W = x.shape[-2:]
+    maps = []
+    for one, (down, right) in zip(x, moves.tolist(), strict=True):
+        rows = (torch.arange(H, device=x.device) - down).clamp(0, H - 1)
+        columns = (torch.arange(W, device=x.device) - right).clamp(0, W - 1)
+        maps.append(one.index_select(1, rows).index_select(2, columns))
+    return torch.stack(maps)
 
 
 DEGRADATIONS: dict[str, Degradation] = {

@@ -28,6 +28,8 @@ def bilinear(x: Tensor, size: Size) -> Tensor:
 def _antialiased(x: Tensor, size: Size, mode: str) -> Tensor:
     if tuple(x.shape[-2:]) == tuple(size):
         return x
+    if x.dtype == torch.bfloat16:  # torch has no such kernel
+        return _antialiased(x.float(), size, mode).to(x.dtype)
     if size[1] == 1:  # torch 2.13 repeats the first row when the output is one column wide
         turned = F.interpolate(x.transpose(2, 3), size=size[::-1], mode=mode, antialias=True)
         return turned.transpose(2, 3)

@@ -32,6 +32,7 @@ from ducos.infer import predict
 from ducos.io import write_image
 from ducos.losses import CONSTRAINTS, OBJECTIVES, edge
 from ducos.models import MODELS, DuCos
+from ducos.models.prediction import Prediction
 from ducos.processes import (
     StopRequest,
     average_gradients,
@@ -111,6 +112,7 @@ def train(
             quantise=config.data.quantise,
             colour=config.data.colour,
             shift=config.data.shift,
+            misplace=config.data.misplace,
             holes=config.data.holes,
         ),
         seed=config.train.seed,
@@ -159,8 +161,7 @@ def fit(
         for batch in load(batches, run.step, settings.steps, config.data.workers, overfit):
             batch = batch.part(rank * share, (rank + 1) * share).to(device)
             set_rate(run.optimizer, learning_rate(config, run.step))
-            stored = {} if batch.prompt is None else {"prompt": batch.prompt}
-            prediction = run.model(batch.rgb, batch.low, batch.low_valid, **stored)
+            prediction = forward(run.model, batch, settings.precision)
             objectives = {n: OBJECTIVES[n](prediction, batch) for n in settings.objectives}
             objective = torch.stack(
                 [w * objectives[n] for n, w in settings.objectives.items()]
@@ -210,6 +211,21 @@ def fit(
                 return
         if rank == 0:
             save_weights(run, spec, config, out / "final.safetensors", {})
+
+
+def forward(model: nn.Module, batch: Batch, precision: str) -> Prediction:
+    """The network's answer, always in float32: losses are small differences."""
+    stored = {} if batch.prompt is None else {"prompt": batch.prompt}
+    with torch.autocast(batch.rgb.device.type, torch.bfloat16, enabled=precision == "bfloat16"):
+        prediction: Prediction = model(batch.rgb, batch.low, batch.low_valid, **stored)
+    return Prediction(prediction.depth.float(), {n: widen(v) for n, v in prediction.aux.items()})
+
+
+def widen(value: Any) -> Any:
+    """Tensors as float32, also within lists and pairs."""
+    if isinstance(value, list | tuple):
+        return type(value)(widen(part) for part in value)
+    return value.float() if isinstance(value, Tensor) else value
 
 
 def draw_curves(out: Path) -> None:

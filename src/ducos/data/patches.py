@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from ducos.data.pair import Array, Dataset, Mask, Pair
-from ducos.degrade import DEGRADATIONS
+from ducos.degrade import DEGRADATIONS, moved
 from ducos.errors import InputError
 from ducos.normalise import Range, range_of
 from ducos.prompts.cache import FeatureCache, cut, patch_place
@@ -24,12 +24,15 @@ from ducos.prompts.prompt import Prompt
 from ducos.resize import Size, fill_holes, low_size
 
 RESAMPLINGS = ("bicubic", "nearest", "area")
+SENSORS = ("tof", "lidar", "stereo")
+REACH = 0.25  # truth farther outside the measured range than this share of it cannot be known
 
 
 @dataclass
 class Batch:
     """rgb (B,3,H,W) in [0,1]; low (B,1,h,w) and target (B,1,H,W) normalised by `range`, which comes
-    from `low` alone; low_valid, valid: their masks; inverse (B,): target is inverse depth; prompt:
+    from `low` alone; low_valid, valid: their masks, `valid` without what no one could tell from
+    this `low` (the room beyond a sensor's reach); inverse (B,): target is inverse depth; prompt:
     stored features of these patches, where a cache was given."""
 
     rgb: Tensor
@@ -71,6 +74,8 @@ class Augmentation:
     quantise: share of patches rounded to 60 to 255 levels, as those benchmarks are.
     colour: strength of gamma, gain, tint, noise, blur and JPEG on the colour image (0 = off).
     shift: largest registration error between colour and depth, in pixels; most are far smaller.
+    misplace: largest error of a sensor model's map against colour and truth, in its own pixels:
+        the camera beside the sensor is calibrated only so well, and the truth goes with the camera.
     holes: share of patches whose low-resolution map gets holes.
     """
 
@@ -80,6 +85,7 @@ class Augmentation:
     quantise: float = 0.0
     colour: float = 0.0
     shift: float = 0.0
+    misplace: float = 0.0
     holes: float = 0.0
 
 
@@ -152,15 +158,23 @@ class PatchBatches:
         )
         generator = torch.Generator().manual_seed(int(rng.integers(2**62)))
         size = low_size((side, side), scale)
-        low, low_valid = DEGRADATIONS[name](target, valid, rgb, size, generator)
+        scene = (target, valid, rgb)
+        if name in SENSORS and self.augmentation.misplace > 0:
+            furthest = self.augmentation.misplace * scale
+            moves = torch.from_numpy(rng.uniform(-furthest, furthest, (len(pairs), 2))).round()
+            moves = moves.long()
+            scene = (moved(target, moves), moved(valid, moves), moved(rgb, moves))
+        low, low_valid = DEGRADATIONS[name](*scene, size, generator)
         low_valid = punch_holes(low_valid, self.augmentation.holes, rng)
         limits = range_of(low, low_valid)
+        target = limits.apply(target)
+        knowable = (target > -REACH) & (target < 1 + REACH)
         return Batch(
             rgb=rgb,
             low=limits.apply(fill_holes(low, low_valid)),
             low_valid=low_valid,
-            target=limits.apply(target),
-            valid=valid & low_valid.any(3, keepdim=True).any(2, keepdim=True),
+            target=target,
+            valid=valid & knowable & low_valid.any(3, keepdim=True).any(2, keepdim=True),
             range=limits,
             inverse=inverse,
             prompt=self.stored_prompt(pairs, places, side),

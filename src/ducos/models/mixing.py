@@ -128,9 +128,9 @@ def within_reach(depth: Tensor, neighbours: Tensor, hole: Tensor | None) -> Tens
 
 def expected_error(spread: Tensor, contrast: Tensor, doubt: Tensor) -> Tensor:
     """One sigma, all (B, 1, H, W): spread is the variance of the mixed neighbours, and doubt
-    scales it by up to e³ either way."""
+    scales it by up to e⁴ either way."""
     rough = spread.clamp_min(1e-10).sqrt() + 0.1 * contrast + 1e-3
-    return rough * torch.exp(3 * torch.tanh(doubt / 3))
+    return rough * torch.exp(4 * torch.tanh(doubt / 4))
 
 
 class Proposal(NamedTuple):
