@@ -10,8 +10,9 @@ so transforms, sorting and filters written in OpenCV count as nothing.
     python benchmarks/cost_table.py -o cost
     python benchmarks/cost_table.py --models fdsr,fdkn --accuracy reproduce/synthetic/table.csv
 
-With --accuracy (the table that `ducos reproduce synthetic` writes) it also draws accuracy against
-cost for the models that have weights and were measured there.
+With --accuracy (a table that `ducos reproduce synthetic` wrote; repeatable) it also draws accuracy
+against cost for the models that have weights and were measured there. --cost takes the costs of an
+earlier run instead of measuring.
 """
 
 import argparse
@@ -37,7 +38,14 @@ def main() -> None:
     parser.add_argument("-o", "--out", type=Path, default=Path("cost"), help="folder to write to")
     parser.add_argument("--models", default="", help="comma-separated; default: all")
     parser.add_argument("--limit", type=float, default=900, help="seconds allowed per model")
-    parser.add_argument("--accuracy", type=Path, help="table.csv of `ducos reproduce synthetic`")
+    parser.add_argument("--cost", type=Path, help="cost.csv of an earlier run, for the plot alone")
+    parser.add_argument(
+        "--accuracy",
+        type=Path,
+        action="append",
+        default=[],
+        help="table.csv of `ducos reproduce synthetic`",
+    )
     parser.add_argument("--dataset", default="middlebury", help="of the accuracy plot")
     parser.add_argument("--scale", type=float, default=8, help="of the accuracy plot")
     parser.add_argument("--one", help=argparse.SUPPRESS)
@@ -46,10 +54,24 @@ def main() -> None:
         print(json.dumps(measure(options.one)))
         return
 
+    options.out.mkdir(parents=True, exist_ok=True)
+    rows = read_costs(options.cost) if options.cost else measure_all(options)
+    if options.accuracy:
+        draw(rows, options.accuracy, options.dataset, options.scale, options.out)
+
+
+def read_costs(path: Path) -> list[dict[str, Any]]:
+    with path.open(newline="") as file:
+        return [
+            {**row, "cpu_seconds": float(row["cpu_seconds"] or 0)} for row in csv.DictReader(file)
+        ]
+
+
+def measure_all(options: argparse.Namespace) -> list[dict[str, Any]]:
+    """The table, printed and written row by row."""
     from ducos.models import MODELS
 
     names = options.models.split(",") if options.models else list(MODELS)
-    options.out.mkdir(parents=True, exist_ok=True)
     print(__doc__.split("\n\n")[1] + "\n")
     print(f"{'model':22} {'parameters':>12} {'GMAC':>8} {'CPU s':>8} {'peak MB':>8} {'runs':>5}")
     rows = []
@@ -64,8 +86,7 @@ def main() -> None:
             writer.writeheader()
             writer.writerows(rows)
     print(f"wrote {options.out / 'cost.csv'}")
-    if options.accuracy:
-        draw(rows, options.accuracy, options.dataset, options.scale, options.out)
+    return rows
 
 
 def measured_apart(name: str, limit: float) -> dict[str, Any]:
@@ -128,24 +149,28 @@ def peak_memory() -> float:
     return largest / (1024 * 1024 if sys.platform == "darwin" else 1024)
 
 
-def draw(rows: list[dict[str, Any]], accuracy: Path, dataset: str, scale: float, out: Path) -> None:
+def draw(
+    rows: list[dict[str, Any]], tables: list[Path], dataset: str, scale: float, out: Path
+) -> None:
     """RMSE against CPU seconds, the latter on a logarithmic axis."""
     from ducos.charts import Point, scatter
     from ducos.io import write_image
 
-    with accuracy.open(newline="") as file:
-        measured = {
-            line["method"]: float(line["rmse"])
-            for line in csv.DictReader(file)
-            if line["dataset"] == dataset and line["scale"] == f"{scale:g}" and line["rmse"]
-        }
+    measured: dict[str, float] = {}
+    for table in tables:
+        with table.open(newline="") as file:
+            measured |= {
+                line["method"]: float(line["rmse"])
+                for line in csv.DictReader(file)
+                if line["dataset"] == dataset and line["scale"] == f"{scale:g}" and line["rmse"]
+            }
     points = [
         Point(row["model"], row["cpu_seconds"], measured[row["model"]])
         for row in rows
         if row["model"] in measured and row["cpu_seconds"]
     ]
     if not points:
-        sys.exit(f"{accuracy} has no measured row of these models on {dataset} ×{scale:g}")
+        sys.exit(f"{tables[0]} has no measured row of these models on {dataset} ×{scale:g}")
     picture = scatter(
         f"{dataset} ×{scale:g}: RMSE against CPU seconds at 640×480",
         points,
