@@ -19,10 +19,10 @@ FILES = sorted(PACKAGE.rglob("*.py"))
 # A new module needs a place here: as low as its imports allow.
 LAYERS = [
     {"errors"},
-    {"config", "dual", "formats", "look", "metrics", "normalise", "processes", "published",
-     "resize", "synth"},
-    {"degrade", "io", "losses", "misalignment", "protocols", "training_log"},
-    {"camera", "preview", "prompts", "results"},
+    {"camera", "config", "dual", "formats", "look", "metrics", "normalise", "processes",
+     "published", "resize", "synth"},
+    {"camera_files", "degrade", "io", "losses", "misalignment", "protocols", "training_log"},
+    {"preview", "prompts", "registration", "results"},
     {"charts", "cloud", "data", "models"},
     {"cases", "checkpoint", "reproduce_output", "tiling", "training_curves"},
     {"convert", "infer", "pictures"},

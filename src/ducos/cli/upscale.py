@@ -119,7 +119,7 @@ def registered_low(
     """The map as the colour camera sees it, and a sentence on what was done."""
     if not (depth_intrinsics and rgb_intrinsics and extrinsics):
         raise InputError("registration needs --depth-intrinsics, --rgb-intrinsics and --extrinsics")
-    from ducos.camera import registered
+    from ducos.registration import registered
 
     return registered(low, size, depth_intrinsics, rgb_intrinsics, extrinsics)
 
@@ -150,7 +150,8 @@ class Views:
         if not self.wanted:
             return
         from ducos import io
-        from ducos.camera import Camera, checked_camera
+        from ducos.camera import Camera
+        from ducos.camera_files import checked_camera
         from ducos.cloud import cloud_picture, point_cloud, write_glb, write_ply
 
         H, W = result.depth.shape
