@@ -25,7 +25,8 @@ from ablations import SCALES, folder_of, run, score
 from ducos.checkpoint import ModelSpec, save_model
 from ducos.config import load_config
 from ducos.data import open_dataset
-from ducos.data.patches import Augmentation, PatchBatches
+from ducos.data.augment import Augmentation
+from ducos.data.patches import PatchBatches
 from ducos.losses import prompt_depth
 from ducos.models.prediction import Prediction
 from ducos.models.prompt_alone import PromptAlone

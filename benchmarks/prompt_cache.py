@@ -18,8 +18,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from ducos.data.augment import recolour
 from ducos.data.pair import Pair
-from ducos.data.patches import recolour
 from ducos.infer import read_colour
 from ducos.prompts import Prompt, create_prompt, run_prompt
 from ducos.prompts.cache import FeatureCache, cut, patch_place

@@ -6,8 +6,9 @@ import torch
 from torch import Tensor
 from torch.utils.data import DataLoader
 
+from ducos.data.augment import Augmentation, punch_holes
 from ducos.data.pair import Pair
-from ducos.data.patches import Augmentation, Batch, PatchBatches, punch_holes
+from ducos.data.patches import Batch, PatchBatches
 from ducos.data.shapes import Shapes
 from ducos.resize import low_size
 

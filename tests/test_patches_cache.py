@@ -6,7 +6,8 @@ import torch
 from torch import Tensor, nn
 
 from ducos.data import open_dataset
-from ducos.data.patches import Augmentation, Batch, PatchBatches
+from ducos.data.augment import Augmentation
+from ducos.data.patches import Batch, PatchBatches
 from ducos.prompts import Prompt
 from ducos.prompts.cache import FeatureCache
 

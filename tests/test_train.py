@@ -195,7 +195,8 @@ def test_multipliers_follow_the_observed_values(straight: Path) -> None:
 
 def test_one_batch_can_be_learned(tmp_path: Path) -> None:
     """Overfitting: far below where it started, and below plain interpolation."""
-    from ducos.data.patches import Augmentation, PatchBatches
+    from ducos.data.augment import Augmentation
+    from ducos.data.patches import PatchBatches
     from ducos.resize import bicubic
 
     settings = {

@@ -47,7 +47,10 @@ class DataConfig(Section):
         1, ge=1, description="patches grow until their low-resolution side is at least this"
     )
     scales: tuple[float, float] = (2.0, 16.0)
-    degradations: dict[str, float] = Field(default_factory=lambda: {"bicubic": 1.0})
+    degradations: dict[str, float] = Field(
+        default_factory=lambda: {"bicubic": 1.0},
+        description="name -> share; `sensor` takes the low-resolution maps of the dataset itself",
+    )
     workers: int = Field(0, ge=0)
     flip: bool = True
     zoom: float = Field(1.0, gt=0, le=1)

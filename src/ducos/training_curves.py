@@ -12,7 +12,7 @@ from ducos.preview import Picture
 PANELS = {
     "objectives (smoothed)": ("reconstruction", "rms"),
     "constraints (smoothed)": ("alignment", "edge"),
-    "held-out RMSE / bicubic": ("validation_relative_x",),
+    "held-out RMSE / bicubic": ("validation_relative_x", "validation_relative_sensor"),
     "multipliers": ("multiplier_",),
     "slack of the epoch": ("slack_",),
 }

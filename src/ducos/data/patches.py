@@ -8,23 +8,26 @@ over processes therefore cannot change what is learned from.
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import Any, NamedTuple
 
-import cv2
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
-from ducos.data.pair import Array, Dataset, Mask, Pair
+from ducos.data.augment import Augmentation, Turn, crop, draw_turn, punch_holes, recolour
+from ducos.data.measured import common_ratio, cut_measured, patch_sides
+from ducos.data.pair import Dataset, Pair
 from ducos.degrade import DEGRADATIONS, moved
 from ducos.errors import InputError
 from ducos.normalise import Range, range_of
 from ducos.prompts.cache import FeatureCache, cut, patch_place
 from ducos.prompts.prompt import Prompt
-from ducos.resize import Size, fill_holes, low_size
+from ducos.resize import fill_holes, low_size
 
 RESAMPLINGS = ("bicubic", "nearest", "area")
-SENSORS = ("tof", "lidar", "stereo")
+SENSOR_MODELS = ("tof", "lidar", "stereo")
+SENSOR = "sensor"  # a "degradation" that takes the map the pair came with
 REACH = 0.25  # truth farther outside the measured range than this share of it cannot be known
 
 
@@ -65,28 +68,17 @@ class Batch:
         return Batch(*(apply(getattr(self, f.name)) for f in fields(self)))  # type: ignore[arg-type]
 
 
-@dataclass(frozen=True)
-class Augmentation:
-    """What varies from patch to patch. Shares are probabilities.
+class Patches(NamedTuple):
+    """Of one batch, in the dataset's unit: rgb (B,3,n,n), target and valid (B,1,n,n), low and
+    low_valid (B,1,m,m), inverse (B,), places (B,2,3) of the colours in their images."""
 
-    zoom: smallest factor by which an image is shrunk before cropping: more edges per patch.
-    invert: share of patches turned into inverse depth; benchmarks such as Middlebury are disparity.
-    quantise: share of patches rounded to 60 to 255 levels, as those benchmarks are.
-    colour: strength of gamma, gain, tint, noise, blur and JPEG on the colour image (0 = off).
-    shift: largest registration error between colour and depth, in pixels; most are far smaller.
-    misplace: largest error of a sensor model's map against colour and truth, in its own pixels:
-        the camera beside the sensor is calibrated only so well, and the truth goes with the camera.
-    holes: share of patches whose low-resolution map gets holes.
-    """
-
-    flip: bool = True
-    zoom: float = 1.0
-    invert: float = 0.0
-    quantise: float = 0.0
-    colour: float = 0.0
-    shift: float = 0.0
-    misplace: float = 0.0
-    holes: float = 0.0
+    rgb: Tensor
+    target: Tensor
+    valid: Tensor
+    low: Tensor
+    low_valid: Tensor
+    inverse: Tensor
+    places: Tensor
 
 
 class PatchBatches:
@@ -99,7 +91,7 @@ class PatchBatches:
             map has this many pixels (rounded up to a multiple of 32 pixels of the image).
         scales: (smallest, largest); one scale is drawn per batch, log-uniformly, so that all its
             low-resolution maps have one size.
-        degradations: name -> share, drawn per batch.
+        degradations: name -> share, drawn per batch; `sensor` takes the pairs' own maps.
         cache: stored features of a frozen prompt; batches then carry their part of them.
     """
 
@@ -116,11 +108,10 @@ class PatchBatches:
         measurements: int = 1,
         cache: FeatureCache | None = None,
     ):
-        unknown = sorted(set(degradations) - set(DEGRADATIONS))
+        unknown = sorted(set(degradations) - {SENSOR, *DEGRADATIONS})
         if unknown:
-            raise InputError(
-                f"unknown degradation {unknown[0]!r}; choose of: {', '.join(DEGRADATIONS)}"
-            )
+            known = ", ".join((SENSOR, *DEGRADATIONS))
+            raise InputError(f"unknown degradation {unknown[0]!r}; choose of: {known}")
         if len(dataset) == 0:
             raise InputError(f"{dataset.name} holds no pairs to train on")
         self.dataset = dataset
@@ -144,41 +135,74 @@ class PatchBatches:
             order, range(within * self.batch_size, (within + 1) * self.batch_size), mode="wrap"
         )
         rng = np.random.default_rng([self.seed, 2, step])
-        smallest, largest = self.scales
-        scale = float(np.exp(rng.uniform(np.log(smallest), np.log(largest))))
         names = list(self.degradations)
         shares = np.array([self.degradations[name] for name in names], float)
+        smallest, largest = self.scales
+        scale = float(np.exp(rng.uniform(np.log(smallest), np.log(largest))))
         name = names[int(rng.choice(len(names), p=shares / shares.sum()))]
-        may_invert = name in RESAMPLINGS  # a sensor model needs metres
         pairs = [self.dataset[int(index)] for index in chosen]
+        if name == SENSOR:
+            patches = self.measured(pairs, rng)
+        else:
+            patches = self.simulated(pairs, name, scale, rng)
+        low_valid = punch_holes(patches.low_valid, self.augmentation.holes, rng)
+        limits = range_of(patches.low, low_valid)
+        target = limits.apply(patches.target)
+        knowable = (target > -REACH) & (target < 1 + REACH)
+        any_low = low_valid.any(3, keepdim=True).any(2, keepdim=True)
+        return Batch(
+            rgb=patches.rgb,
+            low=limits.apply(fill_holes(patches.low, low_valid)),
+            low_valid=low_valid,
+            target=target,
+            valid=patches.valid & knowable & any_low,
+            range=limits,
+            inverse=patches.inverse,
+            prompt=self.stored_prompt(pairs, patches.places, target.shape[-1]),
+        )
+
+    def simulated(
+        self, pairs: list[Pair], name: str, scale: float, rng: np.random.Generator
+    ) -> "Patches":
+        """Patches whose low-resolution map is made of the truth."""
+        may_invert = name in RESAMPLINGS  # a sensor model needs metres
         side = max(self.crop, math.ceil(self.measurements * scale / 32) * 32)
-        patches = [self.patch(pair, side, rng, may_invert) for pair in pairs]
+        drawn = [self.patch(pair, side, rng, may_invert) for pair in pairs]
         rgb, target, valid, inverse, places = (
-            torch.stack(part) for part in zip(*patches, strict=True)
+            torch.stack(part) for part in zip(*drawn, strict=True)
         )
         generator = torch.Generator().manual_seed(int(rng.integers(2**62)))
         size = low_size((side, side), scale)
         scene = (target, valid, rgb)
-        if name in SENSORS and self.augmentation.misplace > 0:
+        if name in SENSOR_MODELS and self.augmentation.misplace > 0:
             furthest = self.augmentation.misplace * scale
             moves = torch.from_numpy(rng.uniform(-furthest, furthest, (len(pairs), 2))).round()
             moves = moves.long()
             scene = (moved(target, moves), moved(valid, moves), moved(rgb, moves))
         low, low_valid = DEGRADATIONS[name](*scene, size, generator)
-        low_valid = punch_holes(low_valid, self.augmentation.holes, rng)
-        limits = range_of(low, low_valid)
-        target = limits.apply(target)
-        knowable = (target > -REACH) & (target < 1 + REACH)
-        return Batch(
-            rgb=rgb,
-            low=limits.apply(fill_holes(low, low_valid)),
-            low_valid=low_valid,
-            target=target,
-            valid=valid & knowable & low_valid.any(3, keepdim=True).any(2, keepdim=True),
-            range=limits,
-            inverse=inverse,
-            prompt=self.stored_prompt(pairs, places, side),
+        return Patches(rgb, target, valid, low, low_valid, inverse, places)
+
+    def measured(self, pairs: list[Pair], rng: np.random.Generator) -> "Patches":
+        """Patches with the sensor's own map; only turned and recoloured, since zoom, inversion and
+        rounding would have to be the sensor's."""
+        ratio = common_ratio(pairs)
+        sides = patch_sides(pairs, ratio, self.crop)
+        drawn = []
+        for pair in pairs:
+            patch = cut_measured(pair, ratio, sides, rng)
+            turn = draw_turn(rng) if self.augmentation.flip else Turn()
+            size = (pair.target.shape[0], pair.target.shape[1])
+            place = patch_place(size, patch.top, patch.left, sides[0], **vars(turn))
+            rgb = turn(patch.rgb)
+            if self.augmentation.colour > 0:
+                rgb = recolour(rgb, self.augmentation.colour, rng)
+            maps = (patch.target, patch.valid, patch.low, patch.low_valid)
+            drawn.append((as_planes(rgb), *(as_planes(turn(m)) for m in maps), place))
+        rgb, target, valid, low, low_valid, places = (
+            torch.stack(part) for part in zip(*drawn, strict=True)
         )
+        inverse = torch.zeros(len(pairs), dtype=torch.bool)
+        return Patches(rgb, target, valid, low, low_valid, inverse, places)
 
     def stored_prompt(self, pairs: list[Pair], places: Tensor, side: int) -> Prompt | None:
         """The cached features of the whole images, cut to the patches at places (B, 2, 3)."""
@@ -195,13 +219,9 @@ class PatchBatches:
         place (2,3) of its colours in the image."""
         options = self.augmentation
         rgb, target, valid, square = crop(pair, side, options.zoom, options.shift, rng)
-        turns = (False, False, False)
-        if options.flip:
-            rgb, target, valid, turns = flip(rgb, target, valid, rng)
-        mirror, upside_down, transpose = turns
-        place = patch_place(
-            *square, side, mirror=mirror, upside_down=upside_down, transpose=transpose
-        )
+        turn = draw_turn(rng) if options.flip else Turn()
+        rgb, target, valid = turn(rgb), turn(target), turn(valid)
+        place = patch_place(*square, side, **vars(turn))
         inverse = bool(rng.random() < options.invert) and may_invert
         if inverse:
             valid = valid & (target > 0)
@@ -213,93 +233,15 @@ class PatchBatches:
         if options.colour > 0:
             rgb = recolour(rgb, options.colour, rng)
         return (
-            torch.from_numpy(np.ascontiguousarray(rgb.transpose(2, 0, 1))),
-            torch.from_numpy(np.ascontiguousarray(target))[None],
-            torch.from_numpy(np.ascontiguousarray(valid))[None],
+            as_planes(rgb),
+            as_planes(target),
+            as_planes(valid),
             torch.tensor(inverse),
             place,
         )
 
 
-def crop(
-    pair: Pair, side: int, zoom: float, shift: float, rng: np.random.Generator
-) -> tuple[Array, Array, Mask, tuple[Size, float, float]]:
-    """A random square, possibly of the shrunk image; depth is picked, never mixed at edges.
-
-    Also where its colours are: size of the (shrunk) image, top, left.
-    """
-    rgb: Any = pair.rgb
-    target: Any = pair.target
-    valid: Any = pair.valid
-    H, W = target.shape
-    factor = float(np.exp(rng.uniform(np.log(zoom), 0)))
-    factor = max(factor, side / H, side / W)
-    if factor != 1:
-        H, W = max(side, round(H * factor)), max(side, round(W * factor))
-        rgb = cv2.resize(
-            rgb, (W, H), interpolation=cv2.INTER_AREA if factor < 1 else cv2.INTER_LINEAR
-        )
-        target = cv2.resize(target, (W, H), interpolation=cv2.INTER_NEAREST_EXACT)
-        valid = (
-            cv2.resize(valid.astype(np.uint8), (W, H), interpolation=cv2.INTER_NEAREST_EXACT) > 0
-        )
-    top, left = int(rng.integers(H - side + 1)), int(rng.integers(W - side + 1))
-    x, y = 0.0, 0.0
-    if shift > 0:
-        x, y = shift * rng.uniform(-1, 1, 2) ** 3
-        move = np.array([[1, 0, x], [0, 1, y]], np.float32)
-        rgb = cv2.warpAffine(rgb, move, (W, H), borderMode=cv2.BORDER_REFLECT)
-    square = np.s_[top : top + side, left : left + side]
-    return rgb[square], target[square], valid[square], ((H, W), top - y, left - x)
-
-
-def flip(
-    rgb: Array, target: Array, valid: Mask, rng: np.random.Generator
-) -> tuple[Array, Array, Mask, tuple[bool, bool, bool]]:
-    """Mirror, turn upside down and transpose, each with even odds; also says which."""
-    mirror, upside_down, transpose = (bool(draw) for draw in rng.random(3) < 0.5)
-
-    def turn(m: Any) -> Any:
-        m = m[:, ::-1] if mirror else m
-        m = m[::-1] if upside_down else m
-        return np.swapaxes(m, 0, 1) if transpose else m
-
-    return turn(rgb), turn(target), turn(valid), (mirror, upside_down, transpose)
-
-
-def recolour(image: Array, strength: float, rng: np.random.Generator) -> Array:
-    """Gamma, gain, tint, grey, blur, noise and JPEG, as between cameras."""
-    rgb: Any = image
-    gamma, gain = np.exp(rng.normal(0, 0.3 * strength, 2))
-    tint = np.exp(rng.normal(0, 0.08 * strength, 3))
-    rgb = np.clip(gain * tint * rgb.astype(np.float64) ** gamma, 0, 1)
-    if rng.random() < 0.1 * strength:
-        rgb = np.repeat(rgb.mean(2, keepdims=True), 3, 2)
-    if rng.random() < 0.3 * strength:
-        rgb = cv2.GaussianBlur(rgb, (0, 0), rng.uniform(0.3, 1.0))
-    if rng.random() < 0.5 * strength:
-        rgb = rgb + rng.normal(0, rng.uniform(0, 0.03), rgb.shape)
-    rgb = np.clip(rgb, 0, 1)
-    if rng.random() < 0.3 * strength:
-        quality = int(rng.integers(50, 96))
-        code = cv2.imencode(
-            ".jpg", (rgb * 255).astype(np.uint8), [cv2.IMWRITE_JPEG_QUALITY, quality]
-        )
-        rgb = np.asarray(cv2.imdecode(code[1], cv2.IMREAD_COLOR)) / 255.0
-    return np.asarray(rgb, np.float32)
-
-
-def punch_holes(valid: Tensor, share: float, rng: np.random.Generator) -> Tensor:
-    """Knock blobs out of a share of the masks (B, 1, h, w), up to a third of a map wide."""
-    valid = valid.clone()
-    h, w = valid.shape[-2:]
-    for sample in valid:
-        if rng.random() >= share:
-            continue
-        for _ in range(int(rng.integers(1, 8))):
-            y, x = rng.uniform(0, h), rng.uniform(0, w)
-            radius = np.exp(rng.uniform(np.log(0.5), np.log(max(1.0, min(h, w) / 6))))
-            rows = torch.arange(h)[:, None] + 0.5 - y
-            columns = torch.arange(w)[None] + 0.5 - x
-            sample[0] &= rows**2 + columns**2 > radius**2
-    return valid
+def as_planes(m: NDArray[Any]) -> Tensor:
+    """(n, n, C) or (n, n) -> (C, n, n), C = 1 for the latter."""
+    planes = m[None] if m.ndim == 2 else m.transpose(2, 0, 1)
+    return torch.from_numpy(np.ascontiguousarray(planes))

@@ -1,0 +1,125 @@
+"""What varies from patch to patch: place, size, orientation, colours, registration, holes."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import cv2
+import numpy as np
+from torch import Tensor, arange
+
+from ducos.data.pair import Array, Mask, Pair
+from ducos.resize import Size
+
+
+@dataclass(frozen=True)
+class Augmentation:
+    """What varies from patch to patch. Shares are probabilities.
+
+    zoom: smallest factor by which an image is shrunk before cropping: more edges per patch.
+    invert: share of patches turned into inverse depth; benchmarks such as Middlebury are disparity.
+    quantise: share of patches rounded to 60 to 255 levels, as those benchmarks are.
+    colour: strength of gamma, gain, tint, noise, blur and JPEG on the colour image (0 = off).
+    shift: largest registration error between colour and depth, in pixels; most are far smaller.
+    misplace: largest error of a sensor model's map against colour and truth, in its own pixels:
+        the camera beside the sensor is calibrated only so well, and the truth goes with the camera.
+    holes: share of patches whose low-resolution map gets holes.
+    """
+
+    flip: bool = True
+    zoom: float = 1.0
+    invert: float = 0.0
+    quantise: float = 0.0
+    colour: float = 0.0
+    shift: float = 0.0
+    misplace: float = 0.0
+    holes: float = 0.0
+
+
+def crop(
+    pair: Pair, side: int, zoom: float, shift: float, rng: np.random.Generator
+) -> tuple[Array, Array, Mask, tuple[Size, float, float]]:
+    """A random square, possibly of the shrunk image; depth is picked, never mixed at edges.
+
+    Also where its colours are: size of the (shrunk) image, top, left.
+    """
+    rgb: Any = pair.rgb
+    target: Any = pair.target
+    valid: Any = pair.valid
+    H, W = target.shape
+    factor = float(np.exp(rng.uniform(np.log(zoom), 0)))
+    factor = max(factor, side / H, side / W)
+    if factor != 1:
+        H, W = max(side, round(H * factor)), max(side, round(W * factor))
+        rgb = cv2.resize(
+            rgb, (W, H), interpolation=cv2.INTER_AREA if factor < 1 else cv2.INTER_LINEAR
+        )
+        target = cv2.resize(target, (W, H), interpolation=cv2.INTER_NEAREST_EXACT)
+        valid = (
+            cv2.resize(valid.astype(np.uint8), (W, H), interpolation=cv2.INTER_NEAREST_EXACT) > 0
+        )
+    top, left = int(rng.integers(H - side + 1)), int(rng.integers(W - side + 1))
+    x, y = 0.0, 0.0
+    if shift > 0:
+        x, y = shift * rng.uniform(-1, 1, 2) ** 3
+        move = np.array([[1, 0, x], [0, 1, y]], np.float32)
+        rgb = cv2.warpAffine(rgb, move, (W, H), borderMode=cv2.BORDER_REFLECT)
+    square = np.s_[top : top + side, left : left + side]
+    return rgb[square], target[square], valid[square], ((H, W), top - y, left - x)
+
+
+@dataclass(frozen=True)
+class Turn:
+    """Mirrored left to right, turned upside down, transposed: in this order."""
+
+    mirror: bool = False
+    upside_down: bool = False
+    transpose: bool = False
+
+    def __call__(self, m: Any) -> Any:
+        """(n, n) or (n, n, C), turned."""
+        m = m[:, ::-1] if self.mirror else m
+        m = m[::-1] if self.upside_down else m
+        return np.swapaxes(m, 0, 1) if self.transpose else m
+
+
+def draw_turn(rng: np.random.Generator) -> Turn:
+    """Each with even odds."""
+    return Turn(*(bool(draw) for draw in rng.random(3) < 0.5))
+
+
+def recolour(image: Array, strength: float, rng: np.random.Generator) -> Array:
+    """Gamma, gain, tint, grey, blur, noise and JPEG, as between cameras."""
+    rgb: Any = image
+    gamma, gain = np.exp(rng.normal(0, 0.3 * strength, 2))
+    tint = np.exp(rng.normal(0, 0.08 * strength, 3))
+    rgb = np.clip(gain * tint * rgb.astype(np.float64) ** gamma, 0, 1)
+    if rng.random() < 0.1 * strength:
+        rgb = np.repeat(rgb.mean(2, keepdims=True), 3, 2)
+    if rng.random() < 0.3 * strength:
+        rgb = cv2.GaussianBlur(rgb, (0, 0), rng.uniform(0.3, 1.0))
+    if rng.random() < 0.5 * strength:
+        rgb = rgb + rng.normal(0, rng.uniform(0, 0.03), rgb.shape)
+    rgb = np.clip(rgb, 0, 1)
+    if rng.random() < 0.3 * strength:
+        quality = int(rng.integers(50, 96))
+        code = cv2.imencode(
+            ".jpg", (rgb * 255).astype(np.uint8), [cv2.IMWRITE_JPEG_QUALITY, quality]
+        )
+        rgb = np.asarray(cv2.imdecode(code[1], cv2.IMREAD_COLOR)) / 255.0
+    return np.asarray(rgb, np.float32)
+
+
+def punch_holes(valid: Tensor, share: float, rng: np.random.Generator) -> Tensor:
+    """Knock blobs out of a share of the masks (B, 1, h, w), up to a third of a map wide."""
+    valid = valid.clone()
+    h, w = valid.shape[-2:]
+    for sample in valid:
+        if rng.random() >= share:
+            continue
+        for _ in range(int(rng.integers(1, 8))):
+            y, x = rng.uniform(0, h), rng.uniform(0, w)
+            radius = np.exp(rng.uniform(np.log(0.5), np.log(max(1.0, min(h, w) / 6))))
+            rows = arange(h)[:, None] + 0.5 - y
+            columns = arange(w)[None] + 0.5 - x
+            sample[0] &= rows**2 + columns**2 > radius**2
+    return valid
