@@ -16,7 +16,8 @@ import torch
 from torch import Tensor
 
 from ducos.data.pair import Array, Dataset, Mask, Pair
-from ducos.degrade import DEGRADATIONS, moved
+from ducos.degrade import DEGRADATIONS
+from ducos.degrade.sensors import moved
 from ducos.errors import InputError
 from ducos.normalise import Range, range_of
 from ducos.prompts.cache import FeatureCache, cut, patch_place
