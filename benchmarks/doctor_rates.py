@@ -23,7 +23,7 @@ import torch
 from ducos.data.bench import Bench
 from ducos.data.pair import Dataset, Pair
 from ducos.data.shapes import Shapes
-from ducos.degrade import area, nearest
+from ducos.degrade.resampling import area, nearest
 from ducos.doctor import Report, examine
 from ducos.errors import InputError
 from ducos.io import DepthMap

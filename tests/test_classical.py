@@ -10,19 +10,14 @@ import torch
 from torch import Tensor, nn
 
 from ducos.errors import InputError
-from ducos.models.bicubic import Bicubic
-from ducos.models.classical import (
-    Align,
-    Bilinear,
-    DomainTransform,
-    FastBilateralSolver,
-    FastGlobalSmoother,
+from ducos.models.align import Align, fit_hyperbola
+from ducos.models.bilateral_solver import FastBilateralSolver, solve_on_grid
+from ducos.models.interpolation import Bicubic, Bilinear, Nearest
+from ducos.models.opencv_filters import DomainTransform, FastGlobalSmoother
+from ducos.models.window_filters import (
     GuidedFilter,
     JointBilateral,
-    Nearest,
     WeightedMedian,
-    fit_hyperbola,
-    solve_on_grid,
     weighted_median,
 )
 from ducos.prompts.prompt import Prompt
@@ -183,8 +178,9 @@ def test_bilateral_solver_minimises_its_energy() -> None:
     np.testing.assert_allclose(solved, expected, atol=1e-5)
 
 
-def test_opencv_is_imported_only_when_a_filter_runs() -> None:
-    source = inspect.getsource(sys.modules[JointBilateral.__module__])
+@pytest.mark.parametrize("name", GUIDED)
+def test_opencv_is_imported_only_when_a_filter_runs(name: str) -> None:
+    source = inspect.getsource(sys.modules[GUIDED[name].__module__])
     top = [node for node in ast.parse(source).body if isinstance(node, ast.Import | ast.ImportFrom)]
     assert top
     assert not any("cv2" in ast.unparse(node) for node in top)

@@ -13,7 +13,7 @@ from hypothesis.extra import numpy as arrays
 from ducos import example, io
 from ducos.data.bench import Bench
 from ducos.data.shapes import Shapes
-from ducos.degrade import area, nearest
+from ducos.degrade.resampling import area, nearest
 from ducos.doctor import examine, mixed_pixels, noise_level, quantisation_step
 from ducos.doctor_report import report_picture
 from ducos.errors import InputError

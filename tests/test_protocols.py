@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from ducos import degrade
+from ducos.degrade import DEGRADATIONS, noise
 from ducos.errors import InputError
 from ducos.protocols import PROTOCOLS, find
 
@@ -20,7 +20,7 @@ def test_the_promised_protocols_are_there() -> None:
 @pytest.mark.parametrize("protocol", PROTOCOLS.values(), ids=PROTOCOLS)
 def test_every_input_can_be_made(protocol) -> None:  # type: ignore[no-untyped-def]
     as_given = protocol.low == "as given"
-    assert as_given or protocol.low in degrade.DEGRADATIONS
+    assert as_given or protocol.low in DEGRADATIONS
     assert as_given == (protocol.source == "sensor") == (protocol.scales == ())
     assert protocol.about.endswith(".")
 
@@ -28,16 +28,16 @@ def test_every_input_can_be_made(protocol) -> None:  # type: ignore[no-untyped-d
 def test_stated_constants_are_those_of_the_degradations() -> None:
     for name in ("noisy", "noisy-tofdsr", "noisy-dornet"):
         stated = PROTOCOLS[name].details
-        assert f"blur {degrade.BLUR:g} px, noise {degrade.NOISE:g} of" in stated
+        assert f"blur {noise.BLUR:g} px, noise {noise.NOISE:g} of" in stated
     for name in ("compressed", "compressed-as-released", "compressed-as-released-nyu"):
         stated = PROTOCOLS[name].details
-        assert f"last {degrade.DROPPED_BITS} bits" in stated
+        assert f"last {noise.DROPPED_BITS} bits" in stated
         assert (
-            f"noise {degrade.RELATIVE_NOISE:g} × value + {degrade.CONSTANT_NOISE:g} of the range"
+            f"noise {noise.RELATIVE_NOISE:g} × value + {noise.CONSTANT_NOISE:g} of the range"
             in stated
         )
     for name in ("noisy-tofdsr", "noisy-dornet"):
-        metres, levels = degrade.SENSOR_RANGE["m"], degrade.SENSOR_RANGE["level"]
+        metres, levels = noise.SENSOR_RANGE["m"], noise.SENSOR_RANGE["level"]
         assert f"{metres:g} m or {levels:g} levels" in PROTOCOLS[name].details
 
 

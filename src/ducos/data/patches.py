@@ -18,7 +18,8 @@ from torch import Tensor
 from ducos.data.augment import Augmentation, Turn, crop, draw_turn, punch_holes, recolour
 from ducos.data.measured import common_ratio, cut_measured, patch_sides
 from ducos.data.pair import Dataset, Pair
-from ducos.degrade import DEGRADATIONS, moved
+from ducos.degrade import DEGRADATIONS
+from ducos.degrade.sensors import moved
 from ducos.errors import InputError
 from ducos.normalise import Range, range_of
 from ducos.prompts.cache import FeatureCache, cut, patch_place

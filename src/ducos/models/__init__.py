@@ -7,18 +7,8 @@ from typing import Any, NamedTuple
 from torch import nn
 
 from ducos.errors import InputError, build
-from ducos.models.bicubic import Bicubic
-from ducos.models.classical import (
-    Align,
-    Bilinear,
-    DomainTransform,
-    FastBilateralSolver,
-    FastGlobalSmoother,
-    GuidedFilter,
-    JointBilateral,
-    Nearest,
-    WeightedMedian,
-)
+from ducos.models.align import Align
+from ducos.models.bilateral_solver import FastBilateralSolver
 from ducos.models.cunet import CUNet
 from ducos.models.dada import DADA
 from ducos.models.dctnet import DCTNet
@@ -29,10 +19,13 @@ from ducos.models.ducos import DuCos
 from ducos.models.ducos_released import DuCosReleased
 from ducos.models.fdkn import FDKN
 from ducos.models.fdsr import FDSR
+from ducos.models.interpolation import Bicubic, Bilinear, Nearest
+from ducos.models.opencv_filters import DomainTransform, FastGlobalSmoother
 from ducos.models.prediction import Prediction
 from ducos.models.prompt_alone import PromptAlone
 from ducos.models.promptda import PromptDA
 from ducos.models.sgnet import SGNet
+from ducos.models.window_filters import GuidedFilter, JointBilateral, WeightedMedian
 from ducos.prompts import create_prompt
 
 

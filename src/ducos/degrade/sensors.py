@@ -1,0 +1,213 @@
+"""Models of real sensors: what a time-of-flight camera, a phone's LiDAR or a stereo pair would have
+measured, and a depth camera that is not quite aligned with the colour camera.
+
+The constants were chosen to look like such sensors; they are not a calibration of any one device.
+"""
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from ducos import resize
+from ducos.degrade.contract import (
+    Low,
+    Rgb,
+    Seed,
+    needs_metres,
+    standard_normal,
+    uniform,
+    with_zero_holes,
+)
+from ducos.degrade.resampling import area_mean, bicubic, nearest
+from ducos.resize import Size
+
+FOCAL = 525.0  # pixels on the target's grid: 62° across 640 pixels, a usual colour camera
+
+
+def tof(
+    target: Tensor,
+    valid: Tensor,
+    rgb: Rgb,
+    size: Size,
+    generator: Seed = None,
+    *,
+    unit: str = "m",
+    focal: float = FOCAL,
+) -> Low:
+    """A time-of-flight camera (Kinect, Helios, the ToF chip of a phone).
+
+    - A pixel adds up the light of its whole area, so at silhouettes it reports a depth between the
+      two surfaces, nearer to the brighter one: flying pixels.
+    - Returned light falls with the square of the distance, with reflectance and with the cosine of
+      incidence; depth noise grows as it falls: 2 mm + 2.5 mm × (z / 1 m)² for a matt grey wall.
+    - Light that came by way of other surfaces arrives late, so the error is always to the far side,
+      smooth over the image: up to 1.5 % of the depth, 2.6 % where the direct light is weak.
+    - Pixels with too little light (black, grazing, far) are dropped; where that happens is noisy.
+    """
+    needs_metres("tof", unit)
+    depth = resize.fill_holes(target, valid)
+    facing = _cosine_of_incidence(depth, focal)
+    light = _reflectance(depth, rgb) * facing / depth.clamp_min(0.1) ** 2
+    share = torch.where(valid, light, 0)
+    low_light = area_mean(share, size)
+    low = area_mean(share * depth, size) / low_light.clamp_min(torch.finfo(depth.dtype).tiny)
+
+    grey_wall_at_1m = 0.5
+    weakness = grey_wall_at_1m / low_light.clamp_min(1e-4)  # 1 for that wall, more for worse
+    late = 0.015 * low * _smooth_field(low, generator) * weakness.clamp(0.2, 3).sqrt()
+    low = low + late + (0.002 + 0.0025 * weakness).clamp_max(0.15) * standard_normal(low, generator)
+
+    threshold = 0.006  # the grey wall's light from 9 m, a black surface's from 3 m
+    seen = low_light > threshold * (0.5 * standard_normal(low, generator)).exp()
+    measured = area_mean(valid.to(depth.dtype), size) > 0.5
+    return with_zero_holes(low, seen & measured & (low > 0))
+
+
+def _reflectance(depth: Tensor, rgb: Rgb) -> Tensor:
+    """Reflectance (B, 1, H, W) guessed from the picture's brightness; grey without a picture."""
+    if rgb is None:
+        return torch.full_like(depth, 0.5)
+    # Pictures are gamma-coded; nothing real reflects less than 2 %.
+    return (rgb.mean(1, keepdim=True) ** 2.2).clamp_min(0.02)
+
+
+def _cosine_of_incidence(depth: Tensor, focal: float) -> Tensor:
+    """Cosine between each pixel's ray and its surface normal (B, 1, H, W), in (0, 1].
+
+    For planar depth Z at (u, v) pixels from the image centre the normal is proportional to
+    (f Z_u, f Z_v, -(Z + u Z_u + v Z_v)) and the ray to (u, v, f), hence f Z / (|normal| |ray|). Of
+    the two one-sided slopes the smaller counts: a silhouette is not a slanted surface.
+    """
+    H, W = depth.shape[-2:]
+    v = (torch.arange(H, device=depth.device, dtype=depth.dtype) + 0.5 - H / 2).view(-1, 1)
+    u = torch.arange(W, device=depth.device, dtype=depth.dtype) + 0.5 - W / 2
+    slope_u, slope_v = _smaller_slope(depth, -1), _smaller_slope(depth, -2)
+    along_axis = depth + u * slope_u + v * slope_v
+    normal = ((focal * slope_u) ** 2 + (focal * slope_v) ** 2 + along_axis**2).sqrt()
+    ray = (u**2 + v**2 + focal**2).sqrt()
+    return (focal * depth / (normal * ray).clamp_min(1e-6)).clamp(0, 1)
+
+
+def _smaller_slope(depth: Tensor, axis: int) -> Tensor:
+    step = depth.diff(dim=axis)
+    zero = torch.zeros_like(depth.narrow(axis, 0, 1))
+    before = torch.cat([zero, step], axis)
+    after = torch.cat([step, zero], axis)
+    return torch.where(before.abs() < after.abs(), before, after)
+
+
+def _smooth_field(like: Tensor, generator: Seed) -> Tensor:
+    """Random field (B, 1, h, w) in [0, 1) that changes over about a quarter of the map."""
+    B, _, h, w = like.shape
+    coarse = uniform(like, (B, 1, 5, 5), generator)
+    return resize.bilinear(coarse, (h, w))
+
+
+def lidar(
+    target: Tensor,
+    valid: Tensor,
+    rgb: Rgb,
+    size: Size,
+    generator: Seed = None,
+    *,
+    unit: str = "m",
+    spacing: float = 7.0,
+) -> Low:
+    """A phone's LiDAR: few laser spots, blown up to a smooth map (256×192 on current phones).
+
+    Spots hit the scene on a coarse grid, `spacing` pixels of the result apart and shifted at random
+    within their cells; each reports one surface (it times the first strong echo) with 3 mm + 0.3 %
+    noise. What lies between spots is interpolated, so silhouettes wobble by several pixels, thin
+    things vanish and nothing is missing, except beyond 5 m or where no spot near by returned.
+    """
+    needs_metres("lidar", unit)
+    H, W = target.shape[-2:]
+    h, w = size
+    rows, columns = max(2, round(h / spacing)), max(2, round(w / spacing))
+    jitter = 0.35 * (2 * uniform(target, (target.shape[0], 2, rows, columns), generator) - 1)
+    spot_y = (torch.arange(rows, device=target.device).view(-1, 1) + 0.5 + jitter[:, 0]) / rows
+    spot_x = (torch.arange(columns, device=target.device) + 0.5 + jitter[:, 1]) / columns
+    y = (spot_y * H).long().clamp(0, H - 1)
+    x = (spot_x * W).long().clamp(0, W - 1)
+    batch = torch.arange(target.shape[0], device=target.device).view(-1, 1, 1)
+    spots, hit = target[batch, 0, y, x][:, None], valid[batch, 0, y, x][:, None]
+
+    spots = torch.where(hit, spots, 0)
+    spots = spots + (0.003 + 0.003 * spots) * standard_normal(spots, generator)
+    hit = hit & (spots > 0.05) & (spots < 5.0)
+    low, low_valid = resize.fill_holes(spots, hit), hit.to(target.dtype)
+    return with_zero_holes(resize.bilinear(low, size), resize.bilinear(low_valid, size) > 0.5)
+
+
+def stereo(
+    target: Tensor,
+    valid: Tensor,
+    rgb: Rgb,
+    size: Size,
+    generator: Seed = None,
+    *,
+    unit: str = "m",
+    focal: float = FOCAL,
+    baseline: float = 0.075,
+) -> Low:
+    """Stereo or structured light (Kinect v1, RealSense): two viewpoints `baseline` metres apart.
+
+    - The second viewpoint, to the right, does not see a strip to the left of each near thing: a
+      hole, wider the nearer the thing.
+    - Disparity = focal × baseline / depth is matched with an error of 0.1 px and kept in steps of
+      1/8 px, so depth comes in planes whose distance grows with its square.
+    - Nearer than 0.3 m or farther than 8 m there is no match.
+    """
+    needs_metres("stereo", unit)
+    # Matching happens at the cameras' own resolution; the low-resolution map is a thinned result.
+    depth = torch.where(valid, target, torch.inf).clamp_min(0.05)
+    disparity = focal * baseline / depth  # pixels; 0 in holes, which hide nothing
+    column = torch.arange(target.shape[-1], device=target.device, dtype=target.dtype)
+    seen_at = torch.where(valid, column - disparity, torch.inf)  # column in the second view
+    # A point is hidden when one to its right in our view lands on it or to its left in the other.
+    leftmost_from_here = seen_at.flip(-1).cummin(-1).values.flip(-1)
+    leftmost_to_the_right = F.pad(leftmost_from_here[..., 1:], (0, 1), value=torch.inf)
+    is_hidden = leftmost_to_the_right <= seen_at
+
+    step = 1 / 8
+    matched = ((disparity + 0.1 * standard_normal(disparity, generator)) / step).round() * step
+    measured = focal * baseline / matched.clamp_min(step)
+    in_range = (measured > 0.3) & (measured < 8.0)
+    return nearest(measured, valid & ~is_hidden & in_range, rgb, size)
+
+
+def misregister(
+    target: Tensor,
+    valid: Tensor,
+    rgb: Rgb,
+    size: Size,
+    generator: Seed = None,
+    *,
+    unit: str = "m",
+    largest: int = 3,
+) -> Low:
+    """Bicubic of a map that sits up to `largest` pixels of the target's grid beside the image.
+
+    Colour and depth cameras are calibrated only so well: each map of the batch is moved by a whole
+    number of pixels along each axis; what comes in from outside the image is unknown.
+    """
+    B, _, H, W = target.shape
+    moves = (uniform(target, (B, 2), generator) * (2 * largest + 1)).long() - largest
+    rows = torch.arange(H, device=target.device) - moves[:, :1]  # (B, H), where each comes from
+    columns = torch.arange(W, device=target.device) - moves[:, 1:]  # (B, W)
+    known_rows = ((rows >= 0) & (rows < H))[:, None, :, None]
+    known_columns = ((columns >= 0) & (columns < W))[:, None, None, :]
+    known = moved(valid, moves) & known_rows & known_columns
+    return bicubic(moved(target, moves), known, rgb, size)
+
+
+def moved(x: Tensor, moves: Tensor) -> Tensor:
+    """Each map of (B, C, H, W) moved by whole pixels, moves (B, 2): down and right; the border is
+    repeated into what comes in from outside."""
+    H, W = x.shape[-2:]
+    maps = []
+    for one, (down, right) in zip(x, moves.tolist(), strict=True):
+        rows = (torch.arange(H, device=x.device) - down).clamp(0, H - 1)
+        columns = (torch.arange(W, device=x.device) - right).clamp(0, W - 1)
+        maps.append(one.index_select(1, rows).index_select(2, columns))
+    return torch.stack(maps)
