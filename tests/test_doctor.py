@@ -14,10 +14,12 @@ from ducos import example, io
 from ducos.data.bench import Bench
 from ducos.data.shapes import Shapes
 from ducos.degrade import area, nearest
-from ducos.doctor import examine, mixed_pixels, noise_level, quantisation_step
-from ducos.doctor_report import report_picture
+from ducos.doctor import examine
+from ducos.doctor.levels import quantisation_step
+from ducos.doctor.picture import report_picture
+from ducos.doctor.pixels import mixed_pixels, noise_level
+from ducos.doctor.registration import misalignment
 from ducos.errors import InputError
-from ducos.misalignment import misalignment
 
 SCENES = Shapes(6, 240, 320)
 
