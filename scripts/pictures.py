@@ -20,7 +20,7 @@ from ducos.camera import Camera
 from ducos.cloud import cloud_picture, orbit, point_cloud, render
 from ducos.degrade import DEGRADATIONS
 from ducos.doctor import examine
-from ducos.doctor_report import report_picture
+from ducos.doctor.picture import report_picture
 from ducos.example import LOW, RGB, TRUTH
 from ducos.infer import Result, super_resolve
 from ducos.look import clearest_edge, windows

@@ -14,10 +14,12 @@ from ducos import example, io
 from ducos.data.bench import Bench
 from ducos.data.shapes import Shapes
 from ducos.degrade.resampling import area, nearest
-from ducos.doctor import examine, mixed_pixels, noise_level, quantisation_step
-from ducos.doctor_report import report_picture
+from ducos.doctor import examine
+from ducos.doctor.levels import quantisation_step
+from ducos.doctor.picture import report_picture
+from ducos.doctor.pixels import mixed_pixels, noise_level
+from ducos.doctor.registration import UPRIGHT, misalignment, orientation_strengths
 from ducos.errors import InputError
-from ducos.misalignment import misalignment
 
 SCENES = Shapes(6, 240, 320)
 
@@ -313,3 +315,10 @@ def test_rates_on_noise_free_renderings(shared, name):
         found = misalignment(pair.rgb, moved, np.roll(pair.valid, (-3, 5), (0, 1)))
         assert found.certain
         assert np.hypot(found.x - 5, found.y + 3) < 1
+
+
+@pytest.mark.parametrize("size", [(240, 320), (320, 240)])
+def test_a_square_map_under_an_oblong_picture_is_taken_as_upright(size: tuple[int, int]) -> None:
+    rgb = np.random.default_rng(0).random((*size, 3), np.float32)
+    depth = np.linspace(1, 3, 60 * 60, dtype=np.float32).reshape(60, 60)
+    assert UPRIGHT in orientation_strengths(rgb, depth, depth > 0)

@@ -31,7 +31,7 @@ from hypothesis.extra import numpy as hnp
 from ducos import io
 from ducos.cli import main
 from ducos.doctor import Report, examine
-from ducos.doctor_report import report_picture
+from ducos.doctor.picture import report_picture
 from ducos.errors import InputError
 from ducos.infer import Result, super_resolve
 from tests.test_io_fuzz import GOOD_FILES, damaged, good_files, with_sound_checksums

@@ -20,17 +20,11 @@ from ducos.config import load_config
 from ducos.errors import InputError
 from ducos.evaluate import evaluate
 from ducos.models import create
-from ducos.reproduce import (
-    CONSTANT,
-    PROMPTS,
-    RECIPES,
-    locate,
-    released_network,
-    reproduce,
-    run_reproduction,
-    training_commands,
-)
-from ducos.reproduce_output import Line, Report
+from ducos.reproduce import RECIPES, Report, reproduce, run_reproduction
+from ducos.reproduce.ablations import released_network, training_commands
+from ducos.reproduce.inputs import locate
+from ducos.reproduce.recipes import CONSTANT, PROMPTS
+from ducos.reproduce.report import Line
 from ducos.train import train
 
 CONFIGS = Path(__file__).parents[1] / "configs"
@@ -289,6 +283,7 @@ def test_mistakes_are_explained(make_dataset: MakeDataset, tmp_path: Path) -> No
         ({"weights": ["fdsr"]}, "METHOD=FILE"),
         ({"weights": [f"fdsr={fdsr}@big"]}, "number such as 8"),
         ({"weights": [f"fdsr={fdsr}", f"fdsr={fdsr}@4"]}, "two weight files"),
+        ({"weights": [f"fdsr={fdsr}@4", f"fdsr={fdsr}"]}, "two weight files"),
         ({"weights": [f"fdkn={fdsr}"]}, "holds weights of fdsr, not of fdkn"),
         ({"protocol": "none"}, "unknown protocol"),
         ({"pictures": 1}, "pass out"),

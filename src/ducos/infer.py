@@ -294,7 +294,8 @@ def check_sizes(size: tuple[int, ...], low_size: tuple[int, ...], any_aspect: bo
     mismatch = max(ratio, 1 / ratio)
     if any_aspect or mismatch <= LARGEST_ASPECT_MISMATCH:
         return
-    turned = " (is one of them turned by 90°?)" if (H > W) != (h > w) else ""
+    is_turned = (H > W and h < w) or (H < W and h > w)
+    turned = " (is one of them turned by 90°?)" if is_turned else ""
     raise InputError(
         f"the colour image is {W}×{H} but the depth map {w}×{h}: their aspect ratios differ by "
         f"{mismatch:.2f}×{turned}; crop both to the same field of view, or pass any_aspect / "

@@ -25,7 +25,7 @@ def doctor(
         io.check_output(report)
     found = examine(rgb, depth, unit=unit, scale=scale, mask=mask)
     if report:
-        from ducos.doctor_report import report_picture
+        from ducos.doctor.picture import report_picture
 
         io.write_image(report, report_picture(found))
     print(found.to_json() if as_json else "\n".join(found.lines()))

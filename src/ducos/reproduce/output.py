@@ -1,86 +1,15 @@
-"""The report of a reproduction as text, CSV, LaTeX and a picture.
-
-Measured and published figures stand side by side and are never mixed: what was not measured here
-says so in its status.
-"""
+"""The report of a reproduction as text, CSV, LaTeX and JSON, and as files with a plot."""
 
 import csv
 import io as text_io
+import json
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from ducos import io
-from ducos.charts import Bar, Curve, Panel, bar_panels, curve_panels
-from ducos.preview import Picture
-from ducos.published import Figures
-
-METRICS = {"rmse": ("RMSE", 2), "mae": ("MAE", 2), "delta105": ("δ1.05", 2)}
-KEY = "RMSE, shorter is better. Filled: measured here. Outline: published. "
-TICK = "Orange tick: published, trained on NYU v2."
-
-
-@dataclass
-class Line:
-    """One method on one dataset at one scale.
-
-    method: its id; name: as papers print it. weights: the file that was measured, if one was.
-    measured: rmse, mae, delta105, or empty; reported: published figures by column.
-    """
-
-    dataset: str
-    protocol: str
-    scale: float | None
-    unit: str
-    method: str
-    name: str
-    status: str
-    images: int = 0
-    weights: str = ""
-    measured: dict[str, float] = field(default_factory=dict)
-    reported: dict[str, Figures] = field(default_factory=dict)
-
-
-@dataclass
-class Block:
-    """Lines that stand under one another: one dataset under one protocol at one scale."""
-
-    title: str
-    lines: list[Line]
-
-
-@dataclass
-class Plain:
-    """A table that is not about accuracy: parameters, training commands."""
-
-    title: str
-    header: list[str]
-    rows: list[list[str]]
-
-
-@dataclass
-class Report:
-    """What a reproduction found.
-
-    skipped: datasets that are not here, each with how to get it. notes: what a reader must know.
-    curves: draw figures against scale instead of bars. pictures: other files written.
-    """
-
-    name: str
-    title: str
-    blocks: list[Block] = field(default_factory=list)
-    tables: list[Plain] = field(default_factory=list)
-    skipped: list[str] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
-    curves: bool = False
-    pictures: list[Path] = field(default_factory=list)
-
-    @property
-    def columns(self) -> list[str]:
-        """Headings of the published figures, in order of appearance."""
-        lines = [line for block in self.blocks for line in block.lines]
-        return list(dict.fromkeys(column for line in lines for column in line.reported))
+from ducos.reproduce.plot import as_picture
+from ducos.reproduce.report import METRICS, Block, Line, Report
 
 
 def write_report(report: Report, out: Path) -> list[Path]:
@@ -103,7 +32,7 @@ def write_report(report: Report, out: Path) -> list[Path]:
     return written
 
 
-# ---------------------------------------------------------------------------------------- text
+# --------------------------------------------------------------------------------------------- text
 
 
 def as_text(report: Report) -> str:
@@ -189,7 +118,7 @@ def _number(value: float | None, metric: str) -> str:
     return "–" if value is None else f"{value:.{METRICS[metric][1]}f}"
 
 
-# ----------------------------------------------------------------------------------------- CSV
+# ------------------------------------------------------------------------------------- CSV and JSON
 
 
 def as_csv(report: Report) -> str:
@@ -201,7 +130,7 @@ def as_csv(report: Report) -> str:
         published = [f"{_slug(column)}_{m}" for column in columns for m in METRICS]
         writer = csv.DictWriter(stream, [*facts, *METRICS, *published], lineterminator="\n")
         writer.writeheader()
-        writer.writerows(flat(line, columns) for b in report.blocks for line in b.lines)
+        writer.writerows(_flat(line, columns) for b in report.blocks for line in b.lines)
     for table in report.tables:
         if stream.tell():
             stream.write("\n")
@@ -211,7 +140,22 @@ def as_csv(report: Report) -> str:
     return stream.getvalue()
 
 
-def flat(line: Line, columns: Sequence[str]) -> dict[str, Any]:
+def as_json(report: Report) -> str:
+    """One JSON object: name, lines, tables (header first) by title, skipped and notes."""
+    lines = [_flat(line, report.columns) for block in report.blocks for line in block.lines]
+    tables = {table.title: [table.header, *table.rows] for table in report.tables}
+    return json.dumps(
+        {
+            "name": report.name,
+            "lines": lines,
+            "tables": tables,
+            "skipped": report.skipped,
+            "notes": report.notes,
+        }
+    )
+
+
+def _flat(line: Line, columns: Sequence[str]) -> dict[str, Any]:
     """One line as a flat dict; None where there is no figure."""
     row: dict[str, Any] = {
         "dataset": line.dataset,
@@ -237,7 +181,7 @@ def _slug(column: str) -> str:
     return column.lower().replace("-", "_").replace(" ", "_")
 
 
-# --------------------------------------------------------------------------------------- LaTeX
+# -------------------------------------------------------------------------------------------- LaTeX
 
 
 def as_latex(report: Report) -> str:
@@ -284,49 +228,3 @@ def _escaped(text: str) -> str:
     for character in "&%#_":
         text = text.replace(character, f"\\{character}")
     return text.replace("δ1.05", r"$\delta_{1.05}$").replace("×", r"$\times$").replace("–", "--")
-
-
-# --------------------------------------------------------------------------------------- plots
-
-
-def as_picture(report: Report) -> Picture | None:
-    """Bars per dataset and scale, or curves over the scale; None when there are no figures."""
-    if not any(line.measured or line.reported for b in report.blocks for line in b.lines):
-        return None
-    if report.curves:
-        return _curves(report)
-    panels = []
-    for block in report.blocks:
-        bars = [
-            Bar(
-                line.name,
-                filled=line.measured.get("rmse"),
-                outline=_rmse(line, report.columns, nyu_trained=False),
-                tick=_rmse(line, report.columns, nyu_trained=True),
-            )
-            for line in block.lines
-        ]
-        panels.append(Panel(block.title.split(",")[0], bars))
-    key = KEY + (TICK if any("NYU" in column for column in report.columns) else "")
-    return bar_panels(report.title, panels, key)
-
-
-def _rmse(line: Line, columns: Sequence[str], *, nyu_trained: bool) -> float | None:
-    found = [
-        line.reported[column].rmse
-        for column in columns
-        if column in line.reported and ("NYU" in column) == nyu_trained
-    ]
-    return found[0] if found else None
-
-
-def _curves(report: Report) -> Picture:
-    panels: dict[str, dict[str, Curve]] = {}
-    for block in report.blocks:
-        for line in block.lines:
-            if line.measured and line.scale is not None:
-                curves = panels.setdefault(line.dataset, {})
-                curve = curves.setdefault(line.name, Curve(line.name, []))
-                curve.points.append((line.scale, line.measured["rmse"]))
-    shown = [(name, list(curves.values())) for name, curves in panels.items()]
-    return curve_panels(report.title, shown, "RMSE against scale, both logarithmic")

@@ -1,0 +1,144 @@
+"""The colour image: is there anything to guide by, and does the depth map lie on it?
+
+Sizes tell turned and cropped pairs, edges tell mirrored and shifted ones.
+"""
+
+from collections.abc import Iterator
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ducos.doctor.findings import Finding
+from ducos.doctor.registration import UPRIGHT, orientation_strengths
+from ducos.doctor.shifts import Misalignment
+from ducos.infer import LARGEST_ASPECT_MISMATCH
+from ducos.io import DepthMap
+
+Floats = NDArray[np.float32]
+
+LARGEST_USEFUL_RATIO = 20.0  # of colour to depth size
+SMALL_ASPECT_MISMATCH = 1.03  # up to here, sizes were rounded
+MIRROR_MARGIN, MIRROR_STRENGTH = 1.0, 4.0  # in the strengths of orientation_strengths
+ALIGNED, ALIGNED_LOW = 1.5, 0.3  # pixels of colour image and depth map: no shift to speak of
+SURE = 0.95  # share of bootstrap draws
+
+
+def check_colour(image: Floats) -> Iterator[Finding]:
+    """colour-blank, colour-dark: a picture without edges guides nothing."""
+    lowest, highest = (float(x) for x in np.percentile(image, (1, 99)))
+    if highest - lowest < 0.02:
+        yield Finding(
+            "colour-blank",
+            "error",
+            f"the colour image is blank: 98 % of it lie between {lowest:.2f} and {highest:.2f}",
+            "give the picture that belongs to this depth map",
+            {"percentile_1": lowest, "percentile_99": highest},
+        )
+    elif highest < 0.12:
+        yield Finding(
+            "colour-dark",
+            "warning",
+            f"the colour image is very dark (99 % below {highest:.2f} of white): few edges to "
+            "guide by",
+            "expose longer, or brighten it before",
+            {"percentile_99": highest},
+        )
+
+
+def check_sizes(image: Floats, low: DepthMap) -> Iterator[Finding]:
+    """turned, aspect, finer-than-colour, ratio: can both show the same field of view?"""
+    (H, W), (h, w) = image.shape[:2], low.depth.shape
+    ratios = (H / h, W / w)
+    mismatch = max(ratios[0] / ratios[1], ratios[1] / ratios[0])
+    numbers = {"ratio_down": ratios[0], "ratio_across": ratios[1], "mismatch": mismatch}
+    sizes = f"colour {W}×{H}, depth {w}×{h}"
+    if (H > W and h < w) or (H < W and h > w):
+        yield Finding(
+            "turned",
+            "error",
+            f"one of the two is turned by 90°: {sizes}",
+            "turn the depth map as the picture (phones store the sensor's orientation)",
+            numbers,
+        )
+    elif mismatch > LARGEST_ASPECT_MISMATCH:
+        yield Finding(
+            "aspect",
+            "error",
+            f"the aspect ratios differ by {mismatch:.2f}×: {sizes}; they cannot show the same field"
+            " of view",
+            "crop both to the same field of view, or register the depth (--depth-intrinsics)",
+            numbers,
+        )
+    elif mismatch > SMALL_ASPECT_MISMATCH:
+        yield Finding(
+            "aspect",
+            "warning",
+            f"the ratio is {ratios[1]:.3g} across and {ratios[0]:.3g} down: {sizes}",
+            "make sure that both show the same field of view; if not, crop",
+            numbers,
+        )
+    if min(ratios) < 1:
+        yield Finding(
+            "finer-than-colour",
+            "warning",
+            f"the depth map is finer than the colour image: {sizes}",
+            "give the full-size colour image",
+            numbers,
+        )
+    elif max(ratios) > LARGEST_USEFUL_RATIO:
+        yield Finding(
+            "ratio",
+            "warning",
+            f"the ratio is ×{max(ratios):.3g}: {sizes}; beyond ×{LARGEST_USEFUL_RATIO:g} edges are "
+            "guesses",
+            "shrink the colour image, or expect a smooth result",
+            numbers,
+        )
+
+
+def check_orientation(image: Floats, low: DepthMap) -> Iterator[Finding]:
+    """mirrored; turned-how where one of the two stands and the other does not."""
+    strengths = orientation_strengths(image, low.depth, low.valid)
+    best = max(strengths, key=lambda way: strengths[way])
+    clear = strengths[best] - strengths.get(UPRIGHT, 0.0) > MIRROR_MARGIN
+    if UPRIGHT not in strengths:
+        if strengths[best] > MIRROR_STRENGTH:
+            yield Finding("turned-how", "note", f"its edges fit a depth map {best}", "", strengths)
+    elif clear and strengths[best] > MIRROR_STRENGTH:
+        yield Finding(
+            "mirrored",
+            "error",
+            f"the depth map seems {best}: its edges fit the colour image only so",
+            "turn or mirror one of the two",
+            strengths,
+        )
+
+
+def check_shift(shift: Misalignment, facts: dict[str, Any]) -> Iterator[Finding]:
+    """misaligned, alignment-unknown; sets the fact `misalignment`, None where unknown."""
+    facts["misalignment"] = asdict(shift) if shift.certain else None
+    numbers = asdict(shift)
+    if not shift.certain:
+        yield Finding(
+            "alignment-unknown",
+            "note",
+            f"cannot tell whether depth and colour are aligned: {shift.reason}",
+            "",
+            numbers,
+        )
+        return
+    ratio = max(facts["ratio"])
+    limit = max(ALIGNED, ALIGNED_LOW * ratio, 2 * shift.spread)
+    if shift.length > limit and shift.doubt_of_zero >= SURE:
+        across = f"{abs(shift.x):.1f} px to the {'right' if shift.x > 0 else 'left'}"
+        down = f"{abs(shift.y):.1f} px {'down' if shift.y > 0 else 'up'}"
+        yield Finding(
+            "misaligned",
+            "warning",
+            f"the depth lies {across} and {down} against the colour image (± {shift.spread:.1f})",
+            "register the depth to the colour camera (--depth-intrinsics, --rgb-intrinsics, "
+            "--extrinsics), or shift it back",
+            numbers,
+        )

@@ -1,0 +1,86 @@
+"""What the doctor says: findings with words and numbers, and the report that collects them."""
+
+import json
+import math
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ducos.doctor.shifts import Misalignment
+from ducos.io import DepthMap
+
+Floats = NDArray[np.float32]
+Severity = Literal["error", "warning", "note"]
+
+
+@dataclass
+class Finding:
+    """One thing found.
+
+    code: stable name for programs. sentence: for people. advice: what to do, may be empty.
+    numbers: what the sentence rests on.
+    """
+
+    code: str
+    severity: Severity
+    sentence: str
+    advice: str = ""
+    numbers: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass
+class Report:
+    """All that was found, worst first, and the measured facts of a pair.
+
+    rgb (H, W, 3) and low are the pair as read, for the picture; low is None if it was unreadable.
+    """
+
+    findings: list[Finding]
+    facts: dict[str, Any]
+    rgb: Floats
+    low: DepthMap | None
+    shift: Misalignment | None = None
+
+    @property
+    def worst(self) -> str:
+        """error, warning, note or none."""
+        return self.findings[0].severity if self.findings else "none"
+
+    @property
+    def sound(self) -> bool:
+        return self.worst in ("note", "none")
+
+    def find(self, code: str) -> Finding | None:
+        return next((finding for finding in self.findings if finding.code == code), None)
+
+    def to_json(self) -> str:
+        """One JSON object: sound, worst, findings and facts."""
+        content = {
+            "sound": self.sound,
+            "worst": self.worst,
+            "findings": [asdict(finding) for finding in self.findings],
+            "facts": self.facts,
+        }
+        return json.dumps(_plain(content))
+
+    def lines(self) -> list[str]:
+        """For the terminal."""
+        lines = []
+        for finding in self.findings:
+            advice = f" → {finding.advice}" if finding.advice else ""
+            lines.append(f"{finding.severity}: {finding.sentence}{advice}")
+        verdict = {"error": "not usable as it is", "warning": "usable, with the above in mind"}
+        return [*lines, f"verdict: {verdict.get(self.worst, 'a sound pair')}"]
+
+
+def _plain(value: Any) -> Any:
+    """JSON has neither NumPy numbers nor infinity."""
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    if isinstance(value, np.generic):
+        value = value.item()
+    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -1,0 +1,139 @@
+"""Pixels that tell less than they seem to: holes, noise, and those that float between surfaces."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import ndimage
+
+from ducos.doctor.findings import Finding
+from ducos.io import DepthMap
+
+Floats = NDArray[np.float32]
+Mask = NDArray[np.bool_]
+
+FEW_HOLES, MANY_HOLES = 0.02, 0.5  # of the map
+STRONG_NOISE = 0.01  # of the depth, one standard deviation
+EDGE_JUMP, MIXED_DISTANCE = 0.1, 0.02  # of the depth
+MANY_MIXED = 0.25  # of the edge pixels
+
+
+def check_holes(low: DepthMap) -> Iterator[Finding]:
+    """holes: how many, and of which kind."""
+    holes = ~low.valid
+    share = float(holes.mean())
+    if share <= FEW_HOLES:
+        return
+    h, w = holes.shape
+    pieces, count = ndimage.label(holes)
+    largest = float(np.bincount(pieces.ravel())[1:].max() / holes.size)
+    margin = _margin_share(holes)
+    words = []
+    if margin > 0.5 * share:
+        words.append("mostly a margin, as registration leaves it")
+    elif largest > 0.5 * share:
+        words.append(f"mostly one area of {100 * largest:.0f} % of the map")
+    elif share * h * w / count < 4:
+        words.append("scattered single pixels")
+    else:
+        words.append(f"{count} separate areas")
+    many = share > MANY_HOLES
+    yield Finding(
+        "holes",
+        "warning" if many else "note",
+        f"{100 * share:.0f} % of the depth map are holes, {words[0]}",
+        "what fills them is inferred, not measured; --keep-holes leaves them" if many else "",
+        {"share": share, "pieces": int(count), "largest": largest, "margin": margin},
+    )
+
+
+def _margin_share(holes: Mask) -> float:
+    """Share of the map in whole empty rows and columns at its four sides."""
+    rows, columns = np.flatnonzero(~holes.all(1)), np.flatnonzero(~holes.all(0))
+    inside = (rows[-1] - rows[0] + 1) * (columns[-1] - columns[0] + 1)
+    return float(1 - inside / holes.size)
+
+
+def check_noise(low: DepthMap, facts: dict[str, Any]) -> Iterator[Finding]:
+    """noise; sets the fact `noise`, a share of the depth."""
+    relative = noise_level(low.depth, low.valid, low.unit == "relative")
+    facts["noise"] = relative
+    if relative > STRONG_NOISE:
+        of = "range" if low.unit == "relative" else "depth"
+        yield Finding(
+            "noise",
+            "warning",
+            f"noise of about {100 * relative:.1f} % of the {of} (one standard deviation)",
+            "average several frames, or choose a model trained with noise",
+            {"relative_sigma": relative},
+        )
+
+
+def noise_level(depth: Floats, valid: Mask, relative: bool) -> float:
+    """Standard deviation of pixel noise as a share of the depth (of the range if relative).
+
+    Second differences along both axes at once vanish on every plane of the inverse depth and on
+    straight edges along an axis; their lower quartile belongs to smooth parts of the scene. In a
+    map with steps coarser than the noise it is 0.
+    """
+    if min(depth.shape) < 3:
+        return 0.0
+    known = depth[valid]
+    if relative:
+        span = float(np.percentile(known, 99) - np.percentile(known, 1))
+        plane = depth.astype(np.float64) / max(span, 1e-9)
+    else:
+        distance = np.where(valid, depth, 1.0).astype(np.float64)  # its inverse may be large
+        plane = np.where(valid, float(np.median(known)) / distance, 0.0)
+    along = plane[:, :-2] - 2 * plane[:, 1:-1] + plane[:, 2:]
+    mixed = (along[:-2] - 2 * along[1:-1] + along[2:]) / 6  # unit gain for white noise
+    if not relative:
+        mixed = mixed / np.where(valid, plane, 1.0)[1:-1, 1:-1]
+    whole = ndimage.binary_erosion(valid, np.ones((3, 3)), border_value=1)[1:-1, 1:-1]
+    if whole.sum() < 16:
+        return 0.0
+    return float(np.quantile(np.abs(mixed[whole]), 0.25) / 0.3186)  # quartile of |N(0, 1)|
+
+
+def check_flying(low: DepthMap, facts: dict[str, Any]) -> Iterator[Finding]:
+    """flying-pixels; sets the fact `mixed_edge_share`, except for relative maps."""
+    if low.unit == "relative":
+        return
+    mixed, edges = mixed_pixels(low.depth, low.valid)
+    share = float(mixed.sum() / max(int(edges.sum()), 1))
+    facts["mixed_edge_share"] = share
+    if edges.sum() >= 20 and share > MANY_MIXED:
+        yield Finding(
+            "flying-pixels",
+            "note",
+            f"{100 * share:.0f} % of the pixels at depth edges float between the two surfaces "
+            f"({100 * mixed.mean():.1f} % of the map), as averaging sensors and resizing make them",
+            "never resize a depth map with interpolation before handing it over",
+            {"share_of_edges": share, "share": float(mixed.mean())},
+        )
+
+
+def mixed_pixels(depth: Floats, valid: Mask) -> tuple[Mask, Mask]:
+    """Pixels (h, w) between two surfaces, and all pixels at depth edges.
+
+    Along a row or column, two pixels on either side foretell the middle one, exactly on planes of
+    inverse depth. At an edge the two foretellings disagree; a mixed pixel agrees with neither.
+    """
+    mixed, edges = np.zeros_like(valid), np.zeros_like(valid)
+    # In double precision, where the smallest float32 has an inverse.
+    inverse = np.where(valid, 1 / np.where(valid, depth, 1.0).astype(np.float64), np.nan)
+    for axis in (0, 1):
+        if depth.shape[axis] < 5:
+            continue
+        line = np.moveaxis(inverse, axis, 0)
+        before, after = 2 * line[1:-3] - line[:-4], 2 * line[3:-1] - line[4:]
+        middle = line[2:-2]
+        is_edge = np.abs(after - before) > EDGE_JUMP * middle
+        apart = np.minimum(np.abs(middle - before), np.abs(middle - after)) > (
+            MIXED_DISTANCE * middle
+        )
+        between = (middle - before) * (after - middle) > 0
+        np.moveaxis(edges, axis, 0)[2:-2] |= is_edge
+        np.moveaxis(mixed, axis, 0)[2:-2] |= is_edge & apart & between
+    return mixed, edges

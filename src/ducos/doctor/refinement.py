@@ -1,0 +1,161 @@
+"""The second answer about a shift: colours averaged over depth pixels explain the depth.
+
+Near the first answer, which comes from edges; `registration` says how the two go together.
+"""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import ndimage
+
+from ducos.doctor.shifts import BLOCKS, FEWEST_BLOCKS, Misalignment, drawn_anew, peak, scatter
+
+Floats = NDArray[np.float32]
+Mask = NDArray[np.bool_]
+AnyArray = NDArray[Any]
+
+LARGEST_REFINED_SPREAD = 1.0, 0.15  # of both answers together, in colour and depth pixels
+SURELY = 0.1  # colour pixels: no answer is better than that
+CONTRADICTION = 1.5, 0.5  # between the two answers, in colour and depth pixels
+WINDOWS, FEWEST_WINDOWS = 600, 30  # around depth edges
+LEAST_JUMP = 0.03  # of the depth, between neighbours: what makes such an edge
+COLOUR_NOISE = 1e-4  # variance: fainter colours explain nothing
+
+
+def refined(first: Misalignment, rgb: Floats, depth: Floats, valid: Mask) -> Misalignment:
+    """The shift near the first answer at which colours explain the depth best.
+
+    Two square grids of shifts, the second half as wide and half as coarse; the scatter is the
+    second one's. The result is the mean of both answers, each weighted by the inverse of its
+    squared scatter. Maps without enough windows keep the first answer.
+    """
+    h, w = depth.shape
+    ratio = max(1.0, rgb.shape[0] / h, rgb.shape[1] / w)
+    half = 4 if ratio < 1.5 else 3 if ratio < 3 else 2  # of a window, in depth pixels
+    # Windows that reach out of the picture at any shift tried are of no use.
+    farthest = max(abs(first.x), abs(first.y)) / ratio + 2 if ratio > 1 else first.length + 5
+    centres = _edge_windows(depth, valid, half, half + int(np.ceil(farthest)))
+    if len(centres) < FEWEST_WINDOWS:
+        return _kept(first, ratio)
+    x, y = first.x, first.y
+    blocks = (BLOCKS * centres[:, 0] // h) * BLOCKS + BLOCKS * centres[:, 1] // w
+    which, members = np.unique(blocks, return_inverse=True)
+    step, reach = max(1.0, ratio / 4), 2
+    for turn in range(2):
+        grid = np.arange(-reach, reach + 1) * step
+        explained = _explained(rgb, depth, centres, half, x + grid, y + grid)
+        scores = np.zeros((len(which), *explained.shape[1:]))
+        np.add.at(scores, members, explained)
+        total = scores.sum(0)
+        across, down = peak(total)
+        if turn == 0:
+            x, y = x + across * step, y + down * step
+            step /= 2
+    peaks = np.array([peak(surface) for surface in drawn_anew(scores)])
+    spread = scatter((peaks - (across, down)) * step)
+    x, y = x + across * step, y + down * step
+    reason = ""
+    apart = np.hypot(x - first.x, y - first.y)
+    if apart > max(_limit(CONTRADICTION, ratio), 2 * np.hypot(spread, first.spread)):
+        reason = "edges and colours ask for different shifts"
+    elif len(which) < FEWEST_BLOCKS:
+        reason = "there are too few depth edges"
+    trust, first_trust = (max(each, SURELY) ** -2 for each in (spread, first.spread))
+    share = trust / (trust + first_trust)
+    x, y = first.x + share * (x - first.x), first.y + share * (y - first.y)
+    spread = (trust + first_trust) ** -0.5
+    if not reason and spread > _limit(LARGEST_REFINED_SPREAD, ratio):
+        reason = "different parts of the picture ask for different shifts"
+    return replace(first, x=x, y=y, spread=spread, certain=not reason, reason=reason)
+
+
+def _kept(first: Misalignment, ratio: float) -> Misalignment:
+    """The first answer alone, which must then be as sure as the second."""
+    if first.spread <= _limit(LARGEST_REFINED_SPREAD, ratio):
+        return first
+    return replace(first, certain=False, reason="there are too few depth edges")
+
+
+def _limit(pixels: tuple[float, float], ratio: float) -> float:
+    """The larger of so many colour pixels and so many depth pixels, in colour pixels."""
+    return max(pixels[0], pixels[1] * ratio)
+
+
+def _edge_windows(depth: Floats, valid: Mask, half: int, margin: int) -> NDArray[np.intp]:
+    """(N, 2) centres of windows without holes on the strongest depth edges, spread out."""
+    whole = np.zeros_like(valid)
+    inside = np.s_[margin:-margin, margin:-margin]
+    whole[inside] = ndimage.minimum_filter(valid, 2 * half + 1)[inside]
+    known = depth[valid]
+    span = float(np.percentile(known, 99) - np.percentile(known, 1))
+    logarithm = np.log(np.maximum(depth, 0) + 0.05 * span + 1e-12)
+    # Second differences, because a floor seen from low down has steps but no edge.
+    bends = (ndimage.correlate1d(logarithm, [1.0, -2.0, 1.0], axis) for axis in (0, 1))
+    jump = np.where(whole, np.maximum(*map(np.abs, bends)), 0)
+    # One window per patch of its half size, so that a long edge does not outvote all others.
+    best = ndimage.maximum_filter(jump, half) == jump
+    rows, columns = np.nonzero(best & (jump > LEAST_JUMP))
+    order = np.argsort(-jump[rows, columns], kind="stable")[:WINDOWS]
+    return np.stack([rows[order], columns[order]], 1)
+
+
+def _explained(
+    rgb: Floats,
+    depth: Floats,
+    centres: NDArray[np.intp],
+    half: int,
+    across: NDArray[np.floating],
+    down: NDArray[np.floating],
+) -> NDArray[np.floating]:
+    """(N, len(down), len(across)): share of each window's depth variance that colours explain.
+
+    A least-squares fit of depth by the three colours, averaged over the depth pixels' areas as they
+    lie if the depth is moved back by the shift.
+    """
+    (H, W), (h, w) = rgb.shape[:2], depth.shape
+    offsets = np.arange(-half, half + 1)
+    rows = centres[:, 0, None, None] + offsets[:, None]
+    columns = centres[:, 1, None, None] + offsets
+    target = depth[rows, columns].reshape(len(centres), -1).astype(np.float64)
+    # What a plane explains, in depth and in colour, tells nothing about the place of an edge.
+    planes = np.stack(np.broadcast_arrays(1.0, offsets[:, None], offsets), -1).reshape(-1, 3)
+    planes, _ = np.linalg.qr(planes)
+    apart = np.eye(len(planes)) - planes @ planes.T
+    target = target @ apart
+    variance = np.maximum((target**2).mean(1), 1e-20)
+    noise = COLOUR_NOISE * np.eye(3)
+    result = np.empty((len(centres), len(down), len(across)))
+    summed_down = _running_sum(rgb, 0)
+    for i, y in enumerate(down):
+        summed = _running_sum(_means(summed_down, np.arange(h + 1) * H / h - y, 0), 1)
+        for j, x in enumerate(across):
+            colour = _means(summed, np.arange(w + 1) * W / w - x, 1)
+            patch = colour[rows, columns].reshape(len(centres), -1, 3)
+            patch = apart @ patch
+            turned = patch.transpose(0, 2, 1) / patch.shape[1]
+            shared = turned @ target[..., None]  # (N, 3, 1)
+            weights = np.linalg.solve(turned @ patch + noise, shared)
+            result[:, i, j] = (shared * weights).sum((1, 2)) / variance
+    return result
+
+
+def _running_sum(values: AnyArray, axis: int) -> NDArray[np.floating]:
+    """Sums of all before, one longer than the values along the axis."""
+    width = [(1, 0) if each == axis else (0, 0) for each in range(values.ndim)]
+    return np.pad(np.cumsum(values, axis, dtype=np.float64), width)
+
+
+def _means(
+    summed: NDArray[np.floating], borders: NDArray[np.floating], axis: int
+) -> NDArray[np.floating]:
+    """Means between neighbouring borders, fractions of pixels counted; none outside."""
+    last = summed.shape[axis] - 1
+    borders = borders.clip(0, last)
+    before = np.minimum(borders.astype(int), last - 1)
+    shape = [-1 if each == axis else 1 for each in range(summed.ndim)]
+    part = (borders - before).reshape(shape)
+    at_borders = summed.take(before, axis) * (1 - part) + summed.take(before + 1, axis) * part
+    lengths = np.maximum(np.diff(borders), 1e-6).reshape(shape)
+    return np.diff(at_borders, axis=axis) / lengths

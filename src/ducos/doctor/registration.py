@@ -1,0 +1,122 @@
+"""By how many pixels a depth map lies beside its colour image, from the two alone.
+
+Depth jumps where one thing ends before another, and so, mostly, does colour, along the same line.
+For every shift of the depth map the score is the mean colour-edge strength found under the depth
+edges, counting only edges of the same direction (doubled angles, so that dark-to-bright equals
+bright-to-dark); Fourier transforms give all shifts at once. The best shift is a first answer, good
+to a fraction of a depth pixel.
+
+The second answer asks more: around depth edges, is the depth a linear function of the colours
+averaged over the same areas? A depth pixel that lies half on either surface then fits only colours
+mixed in the same proportion, which tells fractions of a depth pixel, where edges of a coarse map
+are blurred. The shift that explains most of the depth's variance wins.
+
+How far to trust it is measured, not assumed: the picture is cut into blocks, the scores are sums
+over blocks, and drawing the blocks anew with replacement (bootstrap) shows how much the best shift
+depends on which edges happened to be in view. Where it scatters, or where the two answers
+contradict each other, the doctor is told "cannot tell" and why.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import ndimage
+
+from ducos.doctor.edges import agreement, colour_edges, depth_edges, working_size
+from ducos.doctor.refinement import refined
+from ducos.doctor.shifts import (
+    BLOCKS,
+    FEWEST_BLOCKS,
+    Misalignment,
+    drawn_anew,
+    peak,
+    scatter,
+    strength,
+)
+
+Floats = NDArray[np.float32]
+Mask = NDArray[np.bool_]
+AnyArray = NDArray[Any]
+
+SMOOTHING = 0.25  # of a depth pixel: no edge of a coarse map is known better than that
+LARGEST_SPREAD, LARGEST_SPREAD_LOW = 1.0, 0.35  # of the first answer, in colour or depth pixels
+WEAKEST = 2.5  # strength below which the best shift is no peak
+UPRIGHT = "as it is"
+
+
+def misalignment(rgb: Floats, depth: Floats, valid: Mask) -> Misalignment:
+    """Shift of the depth (h, w), valid where `valid`, against the colour image (H, W, 3)."""
+    H, W = rgb.shape[:2]
+    size, reach = working_size(H, W)
+    scores = agreement(colour_edges(rgb, size), depth_edges(depth, valid, size), reach, BLOCKS)
+    ratios = size[0] / depth.shape[0], size[1] / depth.shape[1]
+    scores = ndimage.gaussian_filter(scores, (0, SMOOTHING * ratios[0], SMOOTHING * ratios[1]))
+    first = _best_shift(scores, (W / size[1], H / size[0]), max(1.0, *ratios))
+    return refined(first, rgb, depth, valid) if first.certain else first
+
+
+def _best_shift(
+    scores: NDArray[np.floating], to_colour: tuple[float, float], ratio: float
+) -> Misalignment:
+    """Peak of the summed scores with its bootstrap scatter, in pixels of the colour image."""
+    if len(scores) < FEWEST_BLOCKS:
+        few = "there are too few depth edges"
+        return Misalignment(0.0, 0.0, float("inf"), False, 0.0, 0.0, 0.0, few)
+    total = scores.sum(0)
+    reach = len(total) // 2
+    x, y = peak(total)
+    drawn = drawn_anew(scores)
+    peaks = np.array([peak(surface) for surface in drawn])
+    spread = scatter((peaks - (x, y)) * to_colour)
+    row, column = np.unravel_index(int(total.argmax()), total.shape)
+    reason = ""
+    if strength(total) <= WEAKEST:
+        reason = "depth and colour edges agree nowhere clearly"
+    elif max(abs(row - reach), abs(column - reach)) == reach:
+        reason = "they agree best at the largest shift looked for"
+    elif spread > max(to_colour) * max(LARGEST_SPREAD, LARGEST_SPREAD_LOW * ratio):
+        reason = "different parts of the picture ask for different shifts"
+    return Misalignment(
+        x=x * to_colour[0],
+        y=y * to_colour[1],
+        spread=spread,
+        certain=not reason,
+        doubt_of_zero=float(np.mean(drawn[:, row, column] > drawn[:, reach, reach])),
+        gain=float(total.max() / max(float(total[reach, reach]), 1e-12) - 1),
+        strength=strength(total),
+        reason=reason,
+    )
+
+
+def orientation_strengths(rgb: Floats, depth: Floats, valid: Mask) -> dict[str, float]:
+    """How well edges agree, at the best small shift, if the depth was mirrored or turned so.
+
+    A strength is a score in standard deviations of the scores of all shifts. Quarter turns
+    are tried only if the depth map stands where the image lies, or the reverse.
+    """
+    H, W = rgb.shape[:2]
+    h, w = depth.shape
+    ways: dict[str, Callable[[AnyArray], AnyArray]]
+    if (H > W and h < w) or (H < W and h > w):
+        ways = {
+            "turned by 90° clockwise": lambda plane: np.rot90(plane, 1),
+            "turned by 90° counter-clockwise": lambda plane: np.rot90(plane, -1),
+            "transposed": lambda plane: plane.T,
+        }
+    else:
+        ways = {
+            UPRIGHT: lambda plane: plane,
+            "mirrored left to right": lambda plane: plane[:, ::-1],
+            "mirrored top to bottom": lambda plane: plane[::-1],
+            "turned by 180°": lambda plane: plane[::-1, ::-1],
+        }
+    size, reach = working_size(H, W)
+    colour = colour_edges(rgb, size)
+    strengths = {}
+    for name, undo in ways.items():
+        upright, known = (undo(plane).copy() for plane in (depth, valid))
+        surface = agreement(colour, depth_edges(upright, known, size), reach, blocks=1).sum(0)
+        strengths[name] = strength(surface, reach // 3)
+    return strengths
