@@ -131,7 +131,7 @@ def peak_memory() -> float:
 def draw(rows: list[dict[str, Any]], accuracy: Path, dataset: str, scale: float, out: Path) -> None:
     """RMSE against CPU seconds, the latter on a logarithmic axis."""
     from ducos.charts import Point, scatter
-    from ducos.io import write_image
+    from ducos.colour import write_image
 
     with accuracy.open(newline="") as file:
         measured = {

@@ -23,8 +23,9 @@ from scipy import ndimage
 
 from ducos.errors import InputError
 from ducos.infer import LARGEST_ASPECT_MISMATCH, read_colour, read_low
-from ducos.io import UNITS, DepthMap
+from ducos.io import DepthMap
 from ducos.misalignment import UPRIGHT, Misalignment, misalignment, orientation_strengths
+from ducos.units import UNITS
 
 Floats = NDArray[np.float32]
 Mask = NDArray[np.bool_]

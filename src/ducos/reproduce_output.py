@@ -11,8 +11,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ducos import io
 from ducos.charts import Bar, Curve, Panel, bar_panels, curve_panels
+from ducos.colour import write_image
+from ducos.files import atomic_write
 from ducos.preview import Picture
 from ducos.published import Figures
 
@@ -93,12 +94,12 @@ def write_report(report: Report, out: Path) -> list[Path]:
     }
     written = []
     for name, text in texts.items():
-        with io.atomic_write(out / name) as temporary:
+        with atomic_write(out / name) as temporary:
             temporary.write_text(text, encoding="utf-8")
         written.append(out / name)
     picture = as_picture(report)
     if picture is not None:
-        io.write_image(out / "plot.png", picture)
+        write_image(out / "plot.png", picture)
         written.append(out / "plot.png")
     return written
 

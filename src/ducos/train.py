@@ -21,6 +21,7 @@ from torch.utils.data import DataLoader, Sampler
 
 from ducos import checkpoint
 from ducos.checkpoint import ModelSpec
+from ducos.colour import write_image
 from ducos.config import Config, ConstraintConfig
 from ducos.data import open_dataset, split_by_scene
 from ducos.data.pair import Dataset
@@ -29,7 +30,6 @@ from ducos.degrade import DEGRADATIONS
 from ducos.dual import PRESETS, Constraint, Dual
 from ducos.errors import InputError
 from ducos.infer import predict
-from ducos.io import write_image
 from ducos.losses import CONSTRAINTS, OBJECTIVES, edge
 from ducos.models import MODELS, DuCos
 from ducos.models.prediction import Prediction
