@@ -154,7 +154,7 @@ def draw(
 ) -> None:
     """RMSE against CPU seconds, the latter on a logarithmic axis."""
     from ducos.charts import Point, scatter
-    from ducos.io import write_image
+    from ducos.colour import write_image
 
     measured: dict[str, float] = {}
     for table in tables:

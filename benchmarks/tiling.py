@@ -25,6 +25,7 @@ import torch
 from PIL import Image
 
 from ducos import io
+from ducos.colour import write_image
 from ducos.example import LOW, RGB, TRUTH
 from ducos.infer import Result, load, super_resolve
 
@@ -69,7 +70,7 @@ def save_crop(result: Result, path: Path) -> None:
     crop = result.depth[top : top + CROP, left : left + CROP]
     darkest, brightest = np.percentile(crop, [1, 99])
     grey = np.clip((crop - darkest) / (brightest - darkest), 0, 1)
-    io.write_image(path, (np.repeat(grey[:, :, None], 3, 2) * 255).astype(np.uint8))
+    write_image(path, (np.repeat(grey[:, :, None], 3, 2) * 255).astype(np.uint8))
 
 
 def difference(model: str) -> float:

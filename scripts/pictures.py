@@ -18,6 +18,7 @@ from PIL import Image
 from ducos import io
 from ducos.camera import Camera
 from ducos.cloud import cloud_picture, orbit, point_cloud, render
+from ducos.colour import colourise
 from ducos.degrade import DEGRADATIONS
 from ducos.doctor import examine
 from ducos.doctor.picture import report_picture
@@ -129,7 +130,7 @@ def sensors(example: Example) -> Picture:
         result = super_resolve(example.rgb, np.where(known, low, 0), unit="m")
         error = np.abs(nearest(low, example.size) - example.truth)
         error_known = nearest(known, example.size) & example.truth_valid
-        painted = io.colourise(error, error_known, lowest=0, highest=largest, palette="inferno")
+        painted = colourise(error, error_known, lowest=0, highest=largest, palette="inferno")
         panels = [
             (f"{name} {low.shape[1]} x {low.shape[0]}", degraded(example, name)),
             (f"off the truth: black 0, yellow {100 * largest:g} cm and more", painted),
@@ -145,7 +146,7 @@ def holes(example: Example) -> Picture:
     kept = super_resolve(RGB, LOW, unit="mm", keep_holes=True)
     colours = np.asarray(SOURCE_COLOURS, np.uint8)
     assert result.sigma is not None
-    sigma = io.colourise(result.sigma, lowest=0, highest=0.1, palette="magma")
+    sigma = colourise(result.sigma, lowest=0, highest=0.1, palette="magma")
     whole = np.ones(example.size, np.bool_)
     large = nearest(example.low, example.size), nearest(example.low_valid, example.size)
     panels = [

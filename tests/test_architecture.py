@@ -19,14 +19,14 @@ FILES = sorted(PACKAGE.rglob("*.py"))
 # A new module needs a place here: as low as its imports allow.
 LAYERS = [
     {"errors"},
-    {"camera", "config", "dual", "formats", "look", "metrics", "normalise", "processes",
-     "published", "resize", "synth"},
-    {"camera_files", "degrade", "io", "losses", "protocols", "training_log"},
-    {"preview", "prompts", "registration", "results"},
-    {"charts", "cloud", "data", "models"},
-    {"cases", "checkpoint", "tiling", "training_curves"},
-    {"convert", "infer", "pictures"},
-    {"batch", "catalogue", "doctor", "evaluate", "example"},
+    {"camera", "config", "dual", "files", "look", "metrics", "normalise", "processes",
+     "published", "resize", "synth", "units"},
+    {"camera_files", "degrade", "formats", "losses", "protocols", "training_log"},
+    {"io", "prompts", "results"},
+    {"colour", "data", "models", "registration"},
+    {"cases", "checkpoint", "preview", "tiling"},
+    {"charts", "cloud", "convert", "infer", "pictures"},
+    {"batch", "catalogue", "doctor", "evaluate", "example", "training_curves"},
     {"reproduce", "train"},
     {"cli"},
     {"__main__"},
@@ -36,9 +36,9 @@ LAYER = {module: number for number, modules in enumerate(LAYERS) for module in m
 # Beyond the layers: what must not know each other, because the method's parts stand apart.
 STRANGERS = {
     "dual": {"resize", "normalise", "losses", "models", "data"},  # names and numbers only
-    "models": {"data", "degrade", "dual", "io", "losses", "metrics"},
+    "models": {"colour", "data", "degrade", "dual", "io", "losses", "metrics", "units"},
     "prompts": {"data", "degrade", "dual", "losses", "metrics", "models"},
-    "losses": {"data", "dual", "io", "models", "prompts"},
+    "losses": {"data", "dual", "io", "models", "prompts", "units"},
     "data": {"checkpoint", "dual", "losses", "models"},
     "metrics": {"data", "io", "losses", "models"},
 }

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from ducos import example, io
+from ducos.colour import write_image
 from ducos.data.bench import Bench
 from ducos.data.shapes import Shapes
 from ducos.degrade.resampling import area, nearest
@@ -253,7 +254,7 @@ def test_picture_shows_holes_and_verdict(tmp_path):
     assert not (picture == (196, 43, 43)).all(-1).any()
     bad = report_picture(examine(rgb, in_metres(np.full_like(z, 2))))
     assert (bad == (196, 43, 43)).all(-1).any()  # the red of errors
-    io.write_image(tmp_path / "a.png", bad)
+    write_image(tmp_path / "a.png", bad)
 
 
 def test_unreadable_depth_is_a_finding_and_a_missing_file_an_error(tmp_path):

@@ -30,9 +30,11 @@ from hypothesis.extra import numpy as hnp
 
 from ducos import io
 from ducos.cli import main
+from ducos.colour import write_image
 from ducos.doctor import Report, examine
 from ducos.doctor.picture import report_picture
 from ducos.errors import InputError
+from ducos.formats import WRITTEN_AS
 from ducos.infer import Result, super_resolve
 from tests.test_io_fuzz import GOOD_FILES, damaged, good_files, with_sound_checksums
 
@@ -128,7 +130,7 @@ def sound_files(kind: str) -> list[bytes]:
     return good_files(kind)
 
 
-SUFFIXES = [*io.WRITTEN_AS, ".jpg", ".bmp", ".webp", ".ppm", ".bin", ""]
+SUFFIXES = [*WRITTEN_AS, ".jpg", ".bmp", ".webp", ".ppm", ".bin", ""]
 START = {
     "png": b"\x89PNG\r\n\x1a\n",
     "npy": b"\x93NUMPY\x01\0",
@@ -429,7 +431,7 @@ def check_commands(
     run: Callable[[list[str]], int], folder: Path, content: bytes, role: str
 ) -> None:
     """Both commands end with a stated exit code, and a refused one leaves no output behind."""
-    io.write_image(folder / "rgb.png", RGB)
+    write_image(folder / "rgb.png", RGB)
     io.write_depth(folder / "depth.png", LOW)
     hostile = folder / "hostile.png"
     hostile.write_bytes(content)

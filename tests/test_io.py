@@ -24,9 +24,12 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from PIL import Image
 
-from ducos import formats, io
+from ducos.colour import PALETTES, colourise, write_image
 from ducos.errors import InputError
-from ducos.io import as_depth, as_rgb, colourise, read_depth, read_mask, read_rgb, write_depth
+from ducos.files import atomic_write, check_output
+from ducos.formats import read_stored
+from ducos.formats.pictures import open_picture, upright
+from ducos.io import as_depth, as_rgb, read_depth, read_mask, read_rgb, write_depth, writing
 
 STATES_UNIT = (".png", ".exr", ".npz", ".tif", ".h5")
 SILENT = (".npy", ".pfm")
@@ -164,8 +167,8 @@ def test_layers_lie_beside_the_depth(tmp_path: Path, suffix: str) -> None:
     path = tmp_path / f"a{suffix}"
     write_depth(path, depth, valid, layers={"sigma": sigma, "source": source})
     np.testing.assert_array_equal(read_depth(path).depth, np.where(valid, depth, 0))
-    np.testing.assert_array_equal(formats.read_stored(path, "sigma").array, sigma)
-    np.testing.assert_array_equal(formats.read_stored(path, "source").array, source)
+    np.testing.assert_array_equal(read_stored(path, "sigma").array, sigma)
+    np.testing.assert_array_equal(read_stored(path, "source").array, source)
 
 
 def test_npz_can_be_used_without_us(tmp_path: Path) -> None:
@@ -710,7 +713,7 @@ def test_saturation_is_an_error_that_says_what_would_fit(tmp_path: Path) -> None
 
 @given(largest=st.floats(1e-6, 1e6))
 def test_the_finest_step_fits_and_a_finer_one_would_not(largest: float) -> None:
-    step = io._finest_step(largest)
+    step = writing._finest_step(largest)
     assert largest / step <= 65534
     assert largest / step > 65534 / 2.6
     assert f"{step:e}"[0] in "125"
@@ -752,7 +755,7 @@ def test_a_failing_write_leaves_what_was_there(tmp_path: Path, problem: type) ->
     path.write_bytes(b"old")
 
     def fail() -> None:
-        with io.atomic_write(path) as temporary:
+        with atomic_write(path) as temporary:
             temporary.write_bytes(b"half of the new")
             raise problem("on purpose")
 
@@ -768,7 +771,7 @@ def test_a_killed_write_leaves_the_old_file(tmp_path: Path) -> None:
     before = path.read_bytes()
     program = f"""
         import time
-        from ducos.io import atomic_write
+        from ducos.files import atomic_write
         with atomic_write({str(path)!r}) as temporary:
             temporary.write_bytes(b"half")
             print("writing", flush=True)
@@ -789,7 +792,8 @@ def test_a_full_disk_gives_one_sentence_and_no_file(tmp_path: Path) -> None:
         import json, resource
         import numpy as np
         from ducos.errors import InputError
-        from ducos.io import write_depth, write_image
+        from ducos.colour import write_image
+        from ducos.io import write_depth
         depth = np.random.default_rng(0).uniform(1, 5, (200, 200))
         image = np.random.default_rng(0).integers(0, 255, (200, 200, 3)).astype(np.uint8)
         resource.setrlimit(resource.RLIMIT_FSIZE, (5000, 5000))
@@ -826,7 +830,7 @@ def test_output_is_checked_before_the_work(tmp_path: Path) -> None:
         ("a\0.png", "cannot be written"),
     ):
         with pytest.raises(InputError, match=expected):
-            io.check_output(path)
+            check_output(path)
 
 
 def test_links_are_followed_and_modes_are_the_users(tmp_path: Path) -> None:
@@ -923,7 +927,7 @@ def test_pictures_stand_upright(tmp_path: Path, orientation: int) -> None:
         Image.fromarray(stored).save(tmp_path / "b.tif", compression="tiff_lzw", exif=tag)
         for name in ("a.tif", "b.tif"):
             assert np.abs(read_rgb(tmp_path / name) - scene8 / 255).max() < 1e-6, name
-    np.testing.assert_array_equal(formats.upright(stored, orientation), scene8)
+    np.testing.assert_array_equal(upright(stored, orientation), scene8)
 
 
 def test_colour_arrays() -> None:
@@ -967,7 +971,7 @@ def test_colourise_maps_the_range_to_the_palette() -> None:
     levels = np.arange(256, dtype=np.uint8)[:, None]
     turbo = cv2.applyColorMap(levels, cv2.COLORMAP_TURBO)[:, 0, ::-1]
     np.testing.assert_array_equal(picture.reshape(-1, 3), turbo)
-    for palette in io.PALETTES:
+    for palette in PALETTES:
         assert len(np.unique(colourise(ramp, palette=palette).reshape(-1, 3), axis=0)) > 100
     with pytest.raises(InputError, match="use turbo, viridis"):
         colourise(ramp, palette="jet")
@@ -995,13 +999,13 @@ def test_colourise_of_nothing_and_of_a_constant() -> None:
 def test_pictures_are_written_atomically(tmp_path: Path) -> None:
     picture = colourise(*scene(20, 30))
     for suffix in (".png", ".jpg", ".webp", ".bmp"):
-        io.write_image(tmp_path / f"a{suffix}", picture)
+        write_image(tmp_path / f"a{suffix}", picture)
         assert read_rgb(tmp_path / f"a{suffix}").shape == (20, 30, 3)
     np.testing.assert_array_equal(np.asarray(Image.open(tmp_path / "a.png")), picture)
     assert len(list(tmp_path.iterdir())) == 4
     for path, array in (("a.exr", picture), ("b.png", picture.astype(float)), ("b.png", [1, 2])):
         with pytest.raises(InputError):
-            io.write_image(tmp_path / path, array)
+            write_image(tmp_path / path, array)
     assert len(list(tmp_path.iterdir())) == 4
 
 
@@ -1088,7 +1092,7 @@ def test_ordinary_large_pictures_are_no_bombs(tmp_path: Path) -> None:
     """Pillow alone warns from 89 and refuses from 179 megapixels; phones make 200."""
     Image.new("L", (14000, 13000)).save(tmp_path / "a.png", compress_level=1)
     limit = Image.MAX_IMAGE_PIXELS
-    with formats._open_picture(tmp_path / "a.png", ("PNG",)) as picture:
+    with open_picture(tmp_path / "a.png", ("PNG",)) as picture:
         assert picture.size == (14000, 13000)
     assert limit == Image.MAX_IMAGE_PIXELS
 

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from ducos import io, look, preview
+from ducos import look, preview
+from ducos.colour import colourise
 from ducos.preview import BAR, HATCH, Scale, comparison
 
 Arrays = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]
@@ -24,7 +25,7 @@ def step_pair(H: int = 120, W: int = 160, ratio: int = 8) -> Arrays:
 
 
 def palette_end(share: float) -> np.ndarray:
-    return io.colourise(np.full((1, 1), share, np.float32), lowest=0, highest=1)[0, 0]
+    return colourise(np.full((1, 1), share, np.float32), lowest=0, highest=1)[0, 0]
 
 
 # ------------------------------------------------------------------------------------- the scale
@@ -60,7 +61,7 @@ def test_holes_have_no_say_in_the_scale() -> None:
 def test_holes_are_hatched_in_greys_that_no_depth_has() -> None:
     painted = Scale(1, 2).paint(np.ones((9, 9), np.float32), np.zeros((9, 9), np.bool_))
     assert {tuple(pixel) for pixel in painted.reshape(-1, 3).tolist()} == set(HATCH)
-    palette = io.colourise(np.arange(256, dtype=np.float32)[None], lowest=0, highest=255)
+    palette = colourise(np.arange(256, dtype=np.float32)[None], lowest=0, highest=255)
     assert not {tuple(pixel) for pixel in palette[0].tolist()} & set(HATCH)
 
 

@@ -15,7 +15,7 @@ from safetensors.torch import save
 from torch import Tensor, nn
 
 from ducos.errors import InputError
-from ducos.io import atomic_write
+from ducos.files import atomic_write
 from ducos.models import create
 
 FORMAT = "ducos-1"

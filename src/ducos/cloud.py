@@ -14,7 +14,7 @@ from scipy import ndimage
 
 from ducos.camera import Camera, Extrinsics
 from ducos.errors import InputError
-from ducos.io import atomic_write, check_output
+from ducos.files import atomic_write, check_output
 from ducos.preview import Picture, side_by_side
 
 Floats = NDArray[np.float32]

@@ -17,3 +17,10 @@ def build(what: str, constructor: Callable[..., Any], *parts: Any, **arguments: 
         accepted = ", ".join(list(inspect.signature(constructor).parameters)[len(parts) :])
         raise InputError(f"{what}: {problem}; it takes: {accepted or 'no arguments'}") from None
     return constructor(*parts, **arguments)
+
+
+def one_line(problem: BaseException) -> str:
+    """What an exception of another library says, short enough for a sentence of ours."""
+    reason = problem.strerror if isinstance(problem, OSError) else None
+    text = " ".join((reason or str(problem)).split()) or type(problem).__name__
+    return text if len(text) <= 160 else text[:157] + "..."

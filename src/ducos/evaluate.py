@@ -25,6 +25,7 @@ from ducos import io
 from ducos.cases import Case, Floats, as_batch, make_case, scale_name, score
 from ducos.data import Dataset, open_dataset
 from ducos.errors import InputError
+from ducos.files import check_output
 from ducos.formats import WRITTEN_AS
 from ducos.infer import default_model, load, super_resolve
 from ducos.models import Prediction
@@ -345,7 +346,7 @@ def _made(folder: Path) -> Path:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as problem:
         raise InputError(f"{folder} cannot be made: {problem.strerror}; choose another") from None
-    io.check_output(folder / "results.json")
+    check_output(folder / "results.json")
     return folder
 
 

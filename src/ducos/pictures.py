@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from ducos.cases import Case, Floats, Mask, as_batch, make_case, scale_name, score
+from ducos.colour import colourise, write_image
 from ducos.data import Dataset
-from ducos.io import colourise, write_image
 from ducos.preview import Picture, captioned, side_by_side
 from ducos.protocols import UNITS, Protocol
 from ducos.resize import bicubic, fill_holes

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageDraw, ImageFont
 
-from ducos import io
+from ducos.colour import colourise
 from ducos.look import RANGE, Line, Window, clearest_edge, windows
 
 Picture = NDArray[np.uint8]
@@ -61,7 +61,7 @@ class Scale:
         if self.logarithmic:
             values = np.log(np.maximum(np.where(valid, values, 1), 1e-3 * lowest))
             lowest, highest = math.log(lowest), math.log(highest)
-        picture = io.colourise(values, valid, lowest=lowest, highest=highest)
+        picture = colourise(values, valid, lowest=lowest, highest=highest)
         return hatched(picture, ~valid)
 
     def bar(self, width: int) -> Picture:

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from ducos import __version__, io
+from ducos import __version__
+from ducos.files import atomic_write
 from ducos.protocols import Protocol
 
 
@@ -67,11 +68,11 @@ def write_results(
         "models": models,
         "rows": [{**row.as_dict(), "per_image": row.per_image} for row in rows],
     }
-    with io.atomic_write(folder / "results.json") as temporary:
+    with atomic_write(folder / "results.json") as temporary:
         temporary.write_text(json.dumps(results, indent=1, ensure_ascii=False))
     shared = ("model", "dataset", "protocol", "protocol_id", "scale", "unit", "input")
     with (
-        io.atomic_write(folder / "results.csv") as temporary,
+        atomic_write(folder / "results.csv") as temporary,
         temporary.open("w", newline="") as file,
     ):
         writer = csv.DictWriter(file, [*shared, *rows[0].per_image[0]])

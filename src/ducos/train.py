@@ -22,6 +22,7 @@ from torch.utils.data import DataLoader, Sampler
 
 from ducos import checkpoint
 from ducos.checkpoint import ModelSpec
+from ducos.colour import write_image
 from ducos.config import Config, ConstraintConfig
 from ducos.data import open_dataset, split_by_scene
 from ducos.data.augment import Augmentation
@@ -31,7 +32,6 @@ from ducos.degrade import DEGRADATIONS
 from ducos.dual import PRESETS, Constraint, Dual
 from ducos.errors import InputError
 from ducos.infer import predict
-from ducos.io import write_image
 from ducos.losses import CONSTRAINTS, OBJECTIVES, edge
 from ducos.models import MODELS, DuCos
 from ducos.models.prediction import Prediction

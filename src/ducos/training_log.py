@@ -8,7 +8,7 @@ from typing import Any
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from ducos.dual import Dual
-from ducos.formats import atomic_write
+from ducos.files import atomic_write
 
 
 class MetricsLog:

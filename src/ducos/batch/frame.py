@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ducos import io
+from ducos.colour import write_image
 from ducos.infer import Result, read_colour, read_low, super_resolve
 
 KEEP_LAYERS = (".npz", ".exr", ".h5", ".hdf5")
@@ -72,4 +73,4 @@ def write_preview(
 
     unit = "" if low.unit == "relative" else "m"
     picture = comparison(image, low.depth, low.valid, result.depth, result.valid, unit=unit)
-    io.write_image(preview, picture)
+    write_image(preview, picture)

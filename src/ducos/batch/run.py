@@ -24,6 +24,7 @@ from ducos.batch.journal import UNFINISHED, Journal, Record, claimed, digest_of,
 from ducos.batch.pairs import PREVIEWS, Failure, FramePair, result_names
 from ducos.batch.worker import Answer, Job, Worker
 from ducos.errors import InputError
+from ducos.files import atomic_write
 from ducos.infer import WEIGHTS, memory_limit, resolve
 
 FAILURES = "failures.csv"
@@ -303,7 +304,7 @@ def _meaning(record: Record) -> str:
 
 def write_failures(path: Path, failures: list[Failure]) -> None:
     """The list of frames without result, as CSV."""
-    with io.atomic_write(path) as temporary, temporary.open("w", newline="") as file:
+    with atomic_write(path) as temporary, temporary.open("w", newline="") as file:
         rows = csv.writer(file)
         rows.writerow([column.name for column in fields(Failure)])
         rows.writerows(astuple(failure) for failure in failures)

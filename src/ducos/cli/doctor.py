@@ -18,16 +18,17 @@ def doctor(
     as_json: Json = False,
 ) -> None:
     """Say what is wrong with a pair, and what to do; exit code 1 if it cannot be used."""
-    from ducos import io
     from ducos.doctor import examine
+    from ducos.files import check_output
 
     if report:
-        io.check_output(report)
+        check_output(report)
     found = examine(rgb, depth, unit=unit, scale=scale, mask=mask)
     if report:
+        from ducos.colour import write_image
         from ducos.doctor.picture import report_picture
 
-        io.write_image(report, report_picture(found))
+        write_image(report, report_picture(found))
     print(found.to_json() if as_json else "\n".join(found.lines()))
     if found.worst == "error":
         raise typer.Exit(1)

@@ -161,12 +161,12 @@ def convert_weights(
 
     Example: ducos convert dctnet 8X.pth -o dctnet-x8.safetensors
     """
-    from ducos import io
     from ducos.checkpoint import ModelSpec, save_model
     from ducos.convert import arguments, convert
+    from ducos.files import check_output
     from ducos.models import MODELS
 
-    io.check_output(out)
+    check_output(out)
     if out.suffix != ".safetensors":
         raise InputError(f"weights are written as .safetensors, got {out}")
     weights = convert(method, file)

@@ -67,14 +67,14 @@ def upscale(
 
     Example: ducos upscale rgb.png depth.png -o sharp.exr --preview look.png
     """
-    from ducos import io
     from ducos.batch.frame import write_preview, write_result
+    from ducos.files import check_output
     from ducos.infer import read_colour, read_low, super_resolve
 
     views = Views(cloud, mesh, cloud_preview, rgb_intrinsics, field_of_view)
     for path in (out, preview, cloud, mesh, cloud_preview):
         if path:
-            io.check_output(path)
+            check_output(path)
     image = read_colour(rgb)
     low = read_low(depth, unit, scale, mask)
     if depth_intrinsics or extrinsics:
@@ -149,10 +149,10 @@ class Views:
         """Write those that were asked for; image: (H, W, 3) in [0, 1]."""
         if not self.wanted:
             return
-        from ducos import io
         from ducos.camera import Camera
         from ducos.camera_files import checked_camera
         from ducos.cloud import cloud_picture, point_cloud, write_glb, write_ply
+        from ducos.colour import write_image
 
         H, W = result.depth.shape
         if self.rgb_intrinsics:
@@ -165,7 +165,7 @@ class Views:
         if self.mesh:
             write_glb(self.mesh, result.depth, result.valid, image, camera)
         if self.picture:
-            io.write_image(self.picture, cloud_picture(points, camera))
+            write_image(self.picture, cloud_picture(points, camera))
 
 
 def facts(

@@ -8,9 +8,10 @@ from numpy.typing import NDArray
 from PIL import Image, ImageDraw, ImageFont
 from scipy import ndimage
 
+from ducos.colour import colourise
 from ducos.doctor.findings import Finding, Report
 from ducos.doctor.pixels import mixed_pixels
-from ducos.io import DepthMap, colourise
+from ducos.io import DepthMap
 from ducos.preview import Picture, side_by_side
 from ducos.resize import fill_holes
 

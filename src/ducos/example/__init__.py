@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from ducos import io
+from ducos.colour import write_image
 from ducos.infer import Result, default_model, super_resolve
 
 FOLDER = Path(__file__).parent
@@ -47,7 +48,7 @@ def run_demo(out: Path, model: str | None) -> None:
             io.read_rgb(RGB), low.depth, low.valid, result.depth, result.valid,
             truth=io.read_depth(TRUTH, unit="mm").depth,
         )  # fmt: skip
-        io.write_image(picture, sheet)
+        write_image(picture, sheet)
         written += [depth, picture]
         figures = scores(result)
         table.add_row(name, f"{figures['rmse_cm']:.2f}", f"{figures['mae_cm']:.2f}")

@@ -33,7 +33,7 @@ from safetensors.torch import save
 from torch import Tensor
 
 from ducos.errors import InputError
-from ducos.io import atomic_write
+from ducos.files import atomic_write
 from ducos.prompts.prompt import Prompt, is_frozen, run_prompt
 from ducos.resize import Size
 

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from ducos import io
+from ducos.colour import write_image
+from ducos.files import atomic_write
 from ducos.reproduce.plot import as_picture
 from ducos.reproduce.report import METRICS, Block, Line, Report
 
@@ -22,12 +23,12 @@ def write_report(report: Report, out: Path) -> list[Path]:
     }
     written = []
     for name, text in texts.items():
-        with io.atomic_write(out / name) as temporary:
+        with atomic_write(out / name) as temporary:
             temporary.write_text(text, encoding="utf-8")
         written.append(out / name)
     picture = as_picture(report)
     if picture is not None:
-        io.write_image(out / "plot.png", picture)
+        write_image(out / "plot.png", picture)
         written.append(out / "plot.png")
     return written
 

@@ -1,0 +1,72 @@
+"""Files of the user: one that can be read, or one that can be written, whole or not at all."""
+
+import os
+import secrets
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from ducos.errors import InputError, one_line
+
+PathLike = str | os.PathLike[str]
+
+
+def existing_file(path: PathLike) -> Path:
+    """The path, if a regular file that may be read is there; pipes and devices could hang."""
+    try:
+        source = Path(path)
+        mode = source.stat().st_mode
+    except (FileNotFoundError, NotADirectoryError):
+        raise InputError(f"{path} does not exist; check the name and the folder") from None
+    except (OSError, ValueError, TypeError) as problem:
+        raise InputError(f"{str(path)!r} is no readable file: {one_line(problem)}") from None
+    if not stat.S_ISREG(mode):
+        kind = "a folder" if stat.S_ISDIR(mode) else "a pipe or device"
+        raise InputError(f"{source} is {kind}; give the name of one file")
+    try:
+        source.open("rb").close()
+    except OSError as problem:
+        raise InputError(f"{source} may not be read: {one_line(problem)}") from None
+    return source
+
+
+def check_output(path: PathLike) -> Path:
+    """The file a write to this path will replace, links followed; InputError if it cannot.
+
+    Cheap: call it before the work whose result is to be written.
+    """
+    try:
+        target = Path(os.path.realpath(path))
+        folder_is_there = target.parent.is_dir()
+        mode = target.stat().st_mode if target.exists() else stat.S_IFREG
+    except (OSError, ValueError, TypeError) as problem:
+        raise InputError(f"{str(path)!r} cannot be written: {one_line(problem)}") from None
+    if not folder_is_there:
+        raise InputError(f"{path} cannot be written: the folder {target.parent} does not exist")
+    if not stat.S_ISREG(mode):
+        raise InputError(f"{path} cannot be written: it is a folder or a device; name a file")
+    if not os.access(target.parent, os.W_OK):
+        raise InputError(f"{path} cannot be written: no permission for {target.parent}")
+    return target
+
+
+@contextmanager
+def atomic_write(path: PathLike) -> Iterator[Path]:
+    """Yield a temporary name beside `path`; on success it takes its place in one step.
+
+    On any error, also an interrupt, the temporary file goes and what was there stays. A killed
+    process can leave the hidden temporary file, never a half-written `path`.
+    """
+    target = check_output(path)
+    temporary = target.with_name(f".ducos-{secrets.token_hex(8)}{target.suffix}")
+    try:
+        # Created here and not by tempfile: that would make the result private to the user.
+        os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
+        yield temporary
+        os.replace(temporary, target)
+    except OSError as problem:
+        raise InputError(f"{path} cannot be written: {one_line(problem)}") from problem
+    finally:
+        with suppress(OSError):
+            temporary.unlink(missing_ok=True)
