@@ -7,6 +7,13 @@ import pytest
 from ducos.config import Config, load_config
 from ducos.errors import InputError
 
+CONFIGS = sorted((Path(__file__).parent.parent / "configs").glob("*.toml"))
+
+
+@pytest.mark.parametrize("path", CONFIGS, ids=lambda path: path.stem)
+def test_the_projects_own_configs_are_valid(path: Path) -> None:
+    assert isinstance(load_config(path), Config)
+
 
 @pytest.fixture
 def write(tmp_path: Path):

@@ -239,6 +239,18 @@ def test_half_precision_learns_the_same_in_float32_weights(tmp_path: Path) -> No
     np.testing.assert_allclose(losses["bfloat16"], losses["float32"], rtol=0.15)
 
 
+def test_a_diverged_run_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    model = {"name": "djf", "prompt": None, "prompt_options": {}}
+    changes = {"steps": 2, "validate_every": 2, "objectives": {"reconstruction": 1.0}}
+    config = tiny(
+        model={**model, "kwargs": {"filters": [4, 4, 4, 4], "residual": False}},
+        dual={"constraints": []},
+        train=changes,
+    )
+    train(config, tmp_path, quiet=True)
+    assert "probably diverged" in " ".join(capsys.readouterr().out.split())
+
+
 def test_kill_and_resume_changes_nothing(straight: Path, tmp_path: Path) -> None:
     """A real process, killed without warning, continued by another."""
     config, out = as_toml(tiny(), tmp_path / "run.toml"), tmp_path / "run"

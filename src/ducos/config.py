@@ -112,7 +112,9 @@ class TrainConfig(Section):
         default_factory=lambda: {"reconstruction": 1.0}, description="losses.OBJECTIVES and weights"
     )
     precision: Literal["float32", "bfloat16"] = Field(
-        "float32", description="of convolutions and products; weights and losses stay float32"
+        "float32",
+        description="of convolutions and products; weights and losses stay float32. bfloat16 is"
+        " faster where the processor has it, and less stable (docs/experiments.md)",
     )
     seed: int = 0
     validate_every: int = Field(500, ge=1)

@@ -47,6 +47,8 @@ from ducos.resize import bicubic, fill_holes, low_size
 from ducos.training_curves import training_curves
 from ducos.training_log import MetricsLog, ProgressBar
 
+DIVERGED = 1.5  # times bicubic's error, which even an untrained residual network reaches
+
 
 @dataclass
 class Run:
@@ -159,7 +161,7 @@ def fit(
     started = time.monotonic()
 
     bar = ProgressBar(settings.steps, run.step, disable=quiet or rank != 0)
-    with StopRequest() as stop, bar as advance:
+    with StopRequest() as stop, bar as (advance, say):
         for batch in load(batches, run.step, settings.steps, config.data.workers, overfit):
             batch = batch.part(rank * share, (rank + 1) * share).to(device)
             set_rate(run.optimizer, learning_rate(config, run.step))
@@ -200,6 +202,12 @@ def fit(
             if run.step % settings.validate_every == 0 or final:
                 score = validate(run, config, validation_set)
                 if rank == 0:
+                    if score["relative_rmse"] > DIVERGED:
+                        say(
+                            f"step {run.step}: held-out error is {score['relative_rmse']:.1f} times"
+                            " bicubic's; the run has probably diverged (lower train.rate or"
+                            " train.clip; bfloat16 makes it likelier)"
+                        )
                     if log:
                         log.write_validation(run.step, score)
                         draw_curves(out)

@@ -57,7 +57,8 @@ class MetricsLog:
 
 
 class ProgressBar:
-    """A bar with loss and time left: `with ProgressBar(...) as advance: advance(text)`."""
+    """A bar with loss and time left: `with ProgressBar(...) as (advance, say)`, where advance(text)
+    takes a step and say(text) prints a line above the bar."""
 
     def __init__(self, total: int, done: int, *, disable: bool):
         self.progress = Progress(
@@ -71,9 +72,13 @@ class ProgressBar:
         )
         self.task = self.progress.add_task("", total=total, completed=done, text="")
 
-    def __enter__(self) -> Callable[[str], None]:
+    def __enter__(self) -> tuple[Callable[[str], None], Callable[[str], None]]:
         self.progress.start()
-        return lambda text: self.progress.update(self.task, advance=1, text=text)
+
+        def advance(text: str) -> None:
+            self.progress.update(self.task, advance=1, text=text)
+
+        return advance, self.progress.console.print
 
     def __exit__(self, *problem: object) -> None:
         self.progress.stop()
