@@ -19,17 +19,9 @@ from ducos.checkpoint import load_model, load_training, read_tensors, stored_wei
 from ducos.config import Config
 from ducos.dual import paper
 from ducos.errors import InputError
-from ducos.train import (
-    Run,
-    build_dual,
-    learning_rate,
-    load_start,
-    open_data,
-    start_average,
-    train,
-    update_average,
-    validate,
-)
+from ducos.train import build_dual, learning_rate, open_data, train
+from ducos.training_run import Run, load_start, start_average, update_average
+from ducos.validation import validate
 
 MODEL = {
     "name": "ducos-compact",

@@ -9,8 +9,6 @@ result is that of one process.
 
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,20 +18,17 @@ import torch.distributed as dist
 from torch import Tensor, nn
 from torch.utils.data import DataLoader, Sampler
 
-from ducos import checkpoint
 from ducos.checkpoint import ModelSpec
 from ducos.colour import write_image
 from ducos.config import Config, ConstraintConfig
 from ducos.data import open_dataset, split_by_scene
 from ducos.data.augment import Augmentation
-from ducos.data.pair import Dataset, Pair
-from ducos.data.patches import SENSOR, Batch, PatchBatches
-from ducos.degrade import DEGRADATIONS
+from ducos.data.pair import Dataset
+from ducos.data.patches import Batch, PatchBatches
 from ducos.dual import PRESETS, Constraint, Dual
 from ducos.errors import InputError
-from ducos.infer import predict
 from ducos.losses import CONSTRAINTS, OBJECTIVES, edge
-from ducos.models import MODELS, DuCos
+from ducos.models import DuCos
 from ducos.models.prediction import Prediction
 from ducos.processes import (
     StopRequest,
@@ -43,23 +38,20 @@ from ducos.processes import (
     pick_device,
 )
 from ducos.prompts.cache import FeatureCache
-from ducos.resize import bicubic, fill_holes, low_size
 from ducos.training_curves import training_curves
 from ducos.training_log import MetricsLog, ProgressBar
+from ducos.training_run import (
+    Run,
+    load_start,
+    restore,
+    save,
+    save_weights,
+    start_average,
+    update_average,
+)
+from ducos.validation import validate
 
 DIVERGED = 1.5  # times bicubic's error, which even an untrained residual network reaches
-
-
-@dataclass
-class Run:
-    """Everything that changes while training; what `save` writes and `resume` reads."""
-
-    model: nn.Module
-    optimizer: torch.optim.Optimizer
-    dual: Dual
-    average: dict[str, Tensor]
-    step: int = 0
-    best: float = float("inf")
 
 
 def train(
@@ -354,135 +346,3 @@ def open_cache(
     if world > 1:
         dist.barrier()
     return cache
-
-
-def load_start(model: nn.Module, config: Config) -> None:
-    """Start from other weights, or from another model's prompt, where the config names them."""
-    if config.model.start:
-        tensors, _ = checkpoint.read_tensors(Path(config.model.start))
-        checkpoint.load_strictly(model, tensors, Path(config.model.start))
-    if config.model.start_prompt:
-        path = Path(config.model.start_prompt)
-        tensors, _ = checkpoint.read_tensors(path)
-        own: Any = model
-        if not isinstance(getattr(own, "prompt", None), nn.Module):
-            raise InputError(f"{config.model.name} has no prompt to start from {path}")
-        prefix = "prompt."
-        prompt = {n[len(prefix) :]: t for n, t in tensors.items() if n.startswith(prefix)}
-        if not prompt:
-            raise InputError(f"{path} holds no prompt; expected tensors named prompt.*")
-        checkpoint.load_strictly(own.prompt, prompt, path)
-
-
-def validate(run: Run, config: Config, dataset: Dataset) -> dict[str, float]:
-    """RMSE against bicubic's on held-out images, per scale and on average; RNG is left alone."""
-    model = run.model
-    kept = None
-    if run.average:
-        kept = {n: v.clone() for n, v in model.state_dict().items() if n in run.average}
-        model.load_state_dict({**model.state_dict(), **run.average})
-    model.eval()
-    device = next(model.parameters()).device
-    result: dict[str, float] = {}
-    cases = validation_cases(config)
-    with torch.no_grad(), torch.random.fork_rng(devices=[]):
-        for case, low_map in cases.items():
-            ratios, errors = [], []
-            for index in range(min(len(dataset), config.data.validation_images)):
-                pair = dataset[index]
-                rgb = torch.from_numpy(pair.rgb).permute(2, 0, 1)[None]
-                target = torch.from_numpy(pair.target)[None, None]
-                valid = torch.from_numpy(pair.valid)[None, None]
-                low, low_valid = low_map(pair)
-                inputs = (x.to(device) for x in (rgb, low, low_valid))
-                ours = predict(model, *inputs).depth.cpu()
-                H, W = pair.target.shape
-                base = bicubic(fill_holes(low, low_valid), (H, W))
-                rmse = [float(((x - target)[valid] ** 2).mean().sqrt()) for x in (ours, base)]
-                errors.append(rmse[0])
-                ratios.append(rmse[0] / max(rmse[1], 1e-9))
-            result[f"rmse_{case}"] = float(np.mean(errors))
-            result[f"relative_{case}"] = float(np.mean(ratios))
-    result["relative_rmse"] = float(np.mean([result[f"relative_{case}"] for case in cases]))
-    if kept is not None:
-        model.load_state_dict({**model.state_dict(), **kept})
-    model.train()
-    return result
-
-
-def validation_cases(config: Config) -> dict[str, Callable[[Pair], tuple[Tensor, Tensor]]]:
-    """Name -> how a pair's low-resolution map (1, 1, h, w) and mask come about."""
-
-    def shrunk(pair: Pair, scale: float) -> tuple[Tensor, Tensor]:
-        H, W = pair.target.shape
-        target, valid = (torch.from_numpy(m)[None, None] for m in (pair.target, pair.valid))
-        return DEGRADATIONS["bicubic"](target, valid, None, low_size((H, W), scale))
-
-    def measured(pair: Pair) -> tuple[Tensor, Tensor]:
-        if pair.low is None:
-            raise InputError(f"{pair.name} of the validation set has no map of a sensor")
-        mask = np.ones(pair.low.shape, bool) if pair.low_valid is None else pair.low_valid
-        return torch.from_numpy(pair.low)[None, None], torch.from_numpy(mask)[None, None]
-
-    cases: dict[str, Callable[[Pair], tuple[Tensor, Tensor]]] = {}
-    if set(config.data.degradations) != {SENSOR}:
-        for scale in config.train.validation_scales:
-            cases[f"x{scale:g}"] = partial(shrunk, scale=scale)
-    if SENSOR in config.data.degradations:
-        cases[SENSOR] = measured
-    return cases
-
-
-def save(run: Run, path: Path) -> None:
-    """Everything needed to go on, in one file, atomically."""
-    groups = {
-        "model": checkpoint.stored_weights(run.model),
-        "optimizer": checkpoint.optimizer_tensors(run.optimizer),
-        "average": run.average,
-        "rng": {"torch": torch.get_rng_state()},
-    }
-    values = {"step": run.step, "best": run.best, "dual": run.dual.state_dict()}
-    checkpoint.save_training(path, groups, values)
-
-
-def restore(run: Run, path: Path) -> None:
-    """Undo `save`."""
-    groups, values = checkpoint.load_training(path)
-    checkpoint.load_strictly(run.model, groups["model"], path)
-    checkpoint.load_optimizer(run.optimizer, groups.get("optimizer", {}))
-    # The config decides whether an average is kept; a run without one starts it here.
-    saved = groups.get("average", {})
-    for name, value in run.average.items():
-        value.copy_(saved.get(name, run.model.state_dict()[name]))
-    torch.set_rng_state(groups["rng"]["torch"])
-    run.dual.load_state_dict(values["dual"])
-    run.step, run.best = values["step"], values["best"]
-
-
-def save_weights(run: Run, spec: ModelSpec, config: Config, path: Path, score: dict) -> None:
-    """Weights for use: the average where one is kept."""
-    weights = {**checkpoint.stored_weights(run.model), **run.average}
-    about = {
-        "licence": MODELS[spec.name].licence,
-        "prompt_licence": getattr(getattr(run.model, "prompt", None), "licence", None),
-        "trained_on": config.data.train,
-        "steps": run.step,
-        "validation": score,
-        "multipliers": run.dual.multipliers,
-        "config": config.model_dump(),
-    }
-    checkpoint.save_model(path, spec, weights, about)
-
-
-def start_average(model: nn.Module) -> dict[str, Tensor]:
-    """A copy of the weights, for `update_average`."""
-    return {
-        n: v.clone() for n, v in checkpoint.stored_weights(model).items() if v.is_floating_point()
-    }
-
-
-def update_average(average: dict[str, Tensor], model: nn.Module, decay: float) -> None:
-    """Exponential moving average of the weights."""
-    current = model.state_dict()
-    for name, value in average.items():
-        value.lerp_(current[name], 1 - decay)
