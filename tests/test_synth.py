@@ -1,9 +1,12 @@
 """The scene generator: forms, placement, camera, bookkeeping; and small renders where bpy is."""
 
 import json
+import os
 import subprocess
 import sys
+import threading
 import zipfile
+from concurrent.futures import ThreadPoolExecutor
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -16,7 +19,13 @@ from ducos.synth import blender, prints
 from ducos.synth.assets import Asset, Catalogue, licence_table, role_of
 from ducos.synth.camera import Camera, Rays, choose_camera, develop, judge, look_at
 from ducos.synth.furniture import bookcase, table
-from ducos.synth.generate import Manifest, _keep_settings, generate, write_licences
+from ducos.synth.generate import (
+    Manifest,
+    _keep_settings,
+    core_keeper,
+    generate,
+    write_licences,
+)
 from ducos.synth.materials import lacquer, linear, wood
 from ducos.synth.mesh import join, polygons
 from ducos.synth.objects import SMALL_OBJECTS
@@ -552,6 +561,23 @@ def test_licences_count_scenes(tmp_path):
 def test_depth_steps():
     depth = np.array([[0.0, 0.00025, 1.0], [16.38375, 16.5, 3.0001]])
     assert encode_depth(depth).tolist() == [[0, 1, 4000], [65535, 0, 12000]]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="affinity is Linux's")
+def test_workers_keep_to_a_core_each() -> None:
+    available = sorted(os.sched_getaffinity(0))
+    ask = [sys.executable, "-c", "import os; print(*sorted(os.sched_getaffinity(0)))"]
+    both = threading.Barrier(2)
+
+    def cores_of_a_child() -> list[int]:
+        both.wait()  # so that each of the two threads takes one
+        return [int(n) for n in subprocess.check_output(ask, text=True).split()]
+
+    with ThreadPoolExecutor(2, initializer=core_keeper()) as pool:
+        answers = [pool.submit(cores_of_a_child) for _ in range(2)]
+        seen = [answer.result() for answer in answers]
+    assert sorted(core for (core,) in seen) == sorted((available * 2)[:2])
+    assert sorted(os.sched_getaffinity(0)) == available
 
 
 @pytest.mark.parametrize(
