@@ -300,7 +300,7 @@ def step_edge() -> tuple[Tensor, Tensor, Tensor]:
 
 def test_tof_makes_flying_pixels_at_silhouettes_only():
     rgb, target, valid = step_edge()
-    low, low_valid = tof(target, valid, rgb, (24, 64), seeded())
+    low, low_valid = tof(target, valid, rgb, (24, 64), seeded(), softness=0)
     assert low_valid.all()
     column = low[0, 0].mean(0)  # low column 32 covers target columns 128 to 131
     assert 1.15 < column[32] < 1.9
@@ -311,13 +311,40 @@ def test_tof_makes_flying_pixels_at_silhouettes_only():
     assert column[32].item() == pytest.approx(mixed, rel=0.03)
 
 
+def test_tof_softness_spreads_the_edge_and_nothing_else():
+    rgb, target, valid = step_edge()
+    many = [x.expand(32, -1, -1, -1).contiguous() for x in (target, valid, rgb)]
+    sharp, soft = (
+        tof(*many, (24, 64), seeded(), softness=softness, grain=0)[0].mean(2)
+        for softness in (0.0, 1.5)
+    )
+    between = [((m[:, 0] > 1.1) & (m[:, 0] < 1.9)).sum(1) for m in (sharp, soft)]  # (32,)
+    assert (between[0] <= 2).all()  # the mixed pixel of each silhouette
+    assert between[1].max() >= 5
+    assert len(between[1].unique()) >= 3  # drawn per map
+    far = np.s_[:, 0, 2:24]  # columns away from any silhouette
+    torch.testing.assert_close(sharp[far], soft[far], rtol=2e-3, atol=0)
+
+
+def test_tof_grain_scales_the_noise_per_map():
+    target = torch.full((32, 1, 96, 128), 2.0)
+    low = tof(target, target > 0, None, (48, 64), seeded(), grain=1.0)[0]
+    rough = (low - low.mean((2, 3), keepdim=True)).diff(dim=3).std((1, 2, 3)) / 2**0.5
+    largest = 0.002 + 0.0025 * 4  # weakness of a grey wall at 2 m
+    assert rough.max() < 1.05 * largest
+    assert rough.min() < 0.2 * largest
+    assert rough.mean() == pytest.approx(0.5 * largest, rel=0.25)
+    still = tof(target, target > 0, None, (48, 64), seeded(), grain=0.0)[0]
+    assert still.diff(dim=3).abs().max() < 0.005  # only the smooth error is left
+
+
 def test_tof_error_grows_with_distance_and_leans_to_the_far_side():
     errors = {}
     for metres in (1.0, 4.0):
         target = torch.full((8, 1, 96, 128), metres)
         low, low_valid = tof(target, target > 0, None, (48, 64), seeded())
         errors[metres] = (low - target[..., :48, :64])[low_valid]
-    assert 0.003 < errors[1.0].std() < 0.012
+    assert 0.002 < errors[1.0].std() < 0.012
     assert errors[4.0].std() > 3 * errors[1.0].std()
     for metres, error in errors.items():
         assert 0 < error.mean() < 0.026 * metres

@@ -33,13 +33,17 @@ def tof(
     *,
     unit: str = "m",
     focal: float = FOCAL,
+    softness: float = 1.5,
+    grain: float = 1.0,
 ) -> Low:
     """A time-of-flight camera (Kinect, Helios, the ToF chip of a phone).
 
     - A pixel adds up the light of its whole area, so at silhouettes it reports a depth between the
-      two surfaces, nearer to the brighter one: flying pixels.
+      two surfaces, nearer to the brighter one: flying pixels. Optics and the device's own smoothing
+      spread the light over neighbours, too: a Gaussian of up to `softness` pixels, drawn per map.
     - Returned light falls with the square of the distance, with reflectance and with the cosine of
-      incidence; depth noise grows as it falls: 2 mm + 2.5 mm × (z / 1 m)² for a matt grey wall.
+      incidence; depth noise grows as it falls: 2 mm + 2.5 mm × (z / 1 m)² for a matt grey wall, of
+      which a share between 0 and `grain` is left, as devices average over time to different extent.
     - Light that came by way of other surfaces arrives late, so the error is always to the far side,
       smooth over the image: up to 1.5 % of the depth, 2.6 % where the direct light is weak.
     - Pixels with too little light (black, grazing, far) are dropped; where that happens is noisy.
@@ -49,18 +53,32 @@ def tof(
     facing = _cosine_of_incidence(depth, focal)
     light = _reflectance(depth, rgb) * facing / depth.clamp_min(0.1) ** 2
     share = torch.where(valid, light, 0)
-    low_light = area_mean(share, size)
-    low = area_mean(share * depth, size) / low_light.clamp_min(torch.finfo(depth.dtype).tiny)
+    spread = softness * uniform(depth, (depth.shape[0],), generator)
+    low_light = _softened(area_mean(share, size), spread)
+    total = _softened(area_mean(share * depth, size), spread)
+    low = total / low_light.clamp_min(torch.finfo(depth.dtype).tiny)
 
     grey_wall_at_1m = 0.5
     weakness = grey_wall_at_1m / low_light.clamp_min(1e-4)  # 1 for that wall, more for worse
     late = 0.015 * low * _smooth_field(low, generator) * weakness.clamp(0.2, 3).sqrt()
-    low = low + late + (0.002 + 0.0025 * weakness).clamp_max(0.15) * standard_normal(low, generator)
+    noise = (0.002 + 0.0025 * weakness).clamp_max(0.15) * standard_normal(low, generator)
+    low = low + late + grain * uniform(low, (low.shape[0], 1, 1, 1), generator) * noise
 
     threshold = 0.006  # the grey wall's light from 9 m, a black surface's from 3 m
     seen = low_light > threshold * (0.5 * standard_normal(low, generator)).exp()
     measured = area_mean(valid.to(depth.dtype), size) > 0.5
     return with_zero_holes(low, seen & measured & (low > 0))
+
+
+def _softened(x: Tensor, sigma: Tensor) -> Tensor:
+    """Each map of (B, 1, h, w) blurred by a Gaussian of its own sigma (B,), in pixels."""
+    offsets = torch.arange(-5, 6, device=x.device, dtype=x.dtype)
+    kernel = torch.exp(-0.5 * (offsets / sigma.clamp_min(0.05)[:, None]) ** 2)  # (B, 11)
+    kernel = (kernel / kernel.sum(1, keepdim=True))[:, None, None]  # (B, 1, 1, 11)
+    maps = x.transpose(0, 1)  # (1, B, h, w): one group per map
+    maps = F.conv2d(F.pad(maps, (5, 5, 0, 0), "replicate"), kernel, groups=len(x))
+    maps = F.conv2d(F.pad(maps, (0, 0, 5, 5), "replicate"), kernel.mT, groups=len(x))
+    return maps.transpose(0, 1)
 
 
 def _reflectance(depth: Tensor, rgb: Rgb) -> Tensor:
