@@ -9,7 +9,7 @@ from scipy.interpolate import BSpline
 from torch import Tensor, nn
 
 from ducos.models import DuCos
-from ducos.models.mixing import TAPS, expected_error, gather, window_of
+from ducos.models.mixing import BEYOND, TAPS, expected_error, gather, window_of
 from ducos.resize import fill_holes
 
 RATIOS = [(1, 1), (2, 2), (1.5, 3.4), (11.6, 2.7), (5, 1)]
@@ -200,7 +200,7 @@ def test_whatever_is_learned_the_result_stays_near_the_measurements(corrections:
     depth = run(model, low, (63, 50))
     neighbours = gather(low, window_of((9, 7), (63, 50), low))
     lowest, highest = neighbours.amin(1, keepdim=True), neighbours.amax(1, keepdim=True)
-    beyond = 0.1 * (highest - lowest) + 1e-6
+    beyond = BEYOND * (highest - lowest) + 1e-6
     assert (depth >= lowest - beyond).all()
     assert (depth <= highest + beyond).all()
 

@@ -18,6 +18,7 @@ from ducos.resize import bicubic
 TAPS = 4
 MAPS = (TAPS**2, 1, 1, 1, 1, 1)  # channels of logits, level, focus, detail, trust, doubt
 CACHED_ROWS = 16
+BEYOND = 0.03  # of the range of the neighbours: more shows as a fringe along strong edges
 
 
 class Window(NamedTuple):
@@ -111,7 +112,8 @@ def spline_logits(window: Window) -> Tensor:
 
 
 def within_reach(depth: Tensor, neighbours: Tensor, hole: Tensor | None) -> Tensor:
-    """depth (B, 1, H, W), kept to the range of its neighbours (B, 16, H, W) and a tenth beyond.
+    """depth (B, 1, H, W), kept to the range of its neighbours (B, 16, H, W) and hardly
+    beyond.
 
     Corrections add up; where they fight noise or a wrong edge, they must not leave the scene. A
     neighbour in a hole (B, 16, H, W) does not count beside a measurement.
@@ -122,7 +124,7 @@ def within_reach(depth: Tensor, neighbours: Tensor, hole: Tensor | None) -> Tens
         ignored = hole & ~hole.all(1, keepdim=True)
         lowest = neighbours.masked_fill(ignored, torch.inf).amin(1, keepdim=True)
         highest = neighbours.masked_fill(ignored, -torch.inf).amax(1, keepdim=True)
-    beyond = 0.1 * (highest - lowest)
+    beyond = BEYOND * (highest - lowest)
     return torch.minimum(torch.maximum(depth, lowest - beyond), highest + beyond)
 
 
