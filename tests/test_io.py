@@ -1078,7 +1078,7 @@ def test_a_small_picture_that_unpacks_to_gigabytes_is_refused(tmp_path: Path) ->
     with pytest.raises(InputError):
         read_depth(path)
     after = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
-    assert after < max(before, 1_100_000), "kilobytes"
+    assert after <= max(before, 1_100_000), "kilobytes"  # an earlier child may have been larger
 
 
 def test_large_maps_fit_into_the_child(tmp_path: Path) -> None:
