@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from torch import Tensor, nn
 
 from ducos.errors import InputError
-from ducos.infer import WEIGHTS, load
+from ducos.infer import load
 from ducos.models import create
 from ducos.models.blocks import ResidualGroup, pearson
 from ducos.resize import Size, bicubic, bilinear, pad_to_multiple
@@ -95,8 +95,6 @@ def test_tiled_equals_whole(name: str, holes: bool) -> None:
 @pytest.mark.parametrize("holes", [False, True], ids=["full", "holes"])
 @pytest.mark.parametrize("low_size", [(37, 51), (19, 100)], ids=["even", "uneven"])
 def test_embedded_weights(low_size: Size, holes: bool) -> None:
-    if not (WEIGHTS / "ducos-tiny.safetensors").is_file():
-        pytest.skip("no embedded weights in this package")
     assert_equals_whole(load("ducos-tiny"), (150, 203), low_size, holes=holes)
 
 

@@ -114,7 +114,7 @@ class TrainConfig(Section):
     precision: Literal["float32", "bfloat16"] = Field(
         "float32",
         description="of convolutions and products; weights and losses stay float32. bfloat16 is"
-        " faster where the processor has it, and less stable (docs/experiments.md)",
+        " faster where the processor has it; see docs/experiments.md",
     )
     seed: int = 0
     validate_every: int = Field(500, ge=1)

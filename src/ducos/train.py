@@ -198,7 +198,7 @@ def fit(
                         say(
                             f"step {run.step}: held-out error is {score['relative_rmse']:.1f} times"
                             " bicubic's; the run has probably diverged (lower train.rate or"
-                            " train.clip; bfloat16 makes it likelier)"
+                            " train.clip)"
                         )
                     if log:
                         log.write_validation(run.step, score)
