@@ -248,14 +248,19 @@ def test_inversion_stays_finite_at_and_below_zero(lowest: float) -> None:
     assert depth.grad.isfinite().all()
 
 
-def test_prompt_depth_is_zero_for_any_scale_and_shift_of_the_truth() -> None:
-    target = noise(2, 1, 16, 16)
-    batch = make_batch(target)
-    inverse_metres = 1 / (1 + 3 * target)
-    perfect = Prediction(target, {"prompt_depth": 7 * inverse_metres - 2, "prompt_inverse": True})
-    assert prompt_depth(perfect, batch).item() == pytest.approx(0, abs=1e-9)
-    wrong = Prediction(target, {"prompt_depth": target, "prompt_inverse": True})
-    assert prompt_depth(wrong, batch).item() > 0.5
+def test_prompt_depth_ignores_scale_and_shift_of_the_truth() -> None:
+    batch = make_batch(noise(2, 1, 16, 16))
+    inverse_metres = 1 / (1 + 3 * batch.target)
+    relative = standardise(inverse_metres, batch.valid)
+
+    def loss(student: Tensor) -> float:
+        aux = {"prompt_depth": student, "prompt_inverse": True}
+        return prompt_depth(Prediction(batch.target, aux), batch).item()
+
+    assert loss(relative) == pytest.approx(0, abs=1e-9)
+    torch.testing.assert_close(standardise(7 * inverse_metres - 2, batch.valid), relative)
+    assert loss(standardise(batch.target, batch.valid)) > 0.5  # depth is not inverse depth
+    assert loss(0 * relative) == pytest.approx(loss(2 * relative))  # of L1: neither is a way out
 
 
 def test_prompt_depth_trains_the_prompt_and_edge_does_not() -> None:

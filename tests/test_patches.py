@@ -6,14 +6,22 @@ import torch
 from torch import Tensor
 from torch.utils.data import DataLoader
 
-from ducos.data.augment import Augmentation, punch_holes
+from ducos.data.augment import Augmentation, punch_holes, softened, wavered
 from ducos.data.pair import Pair
 from ducos.data.patches import Batch, PatchBatches
 from ducos.data.shapes import Shapes
 from ducos.resize import low_size
 
 EVERYTHING = Augmentation(
-    flip=True, zoom=0.5, invert=0.5, quantise=0.5, colour=1.0, shift=1.0, misplace=1.0, holes=0.5
+    zoom=0.5,
+    invert=0.5,
+    quantise=0.5,
+    waver=0.5,
+    soften=0.5,
+    colour=1.0,
+    shift=1.0,
+    misplace=1.0,
+    holes=0.5,
 )
 TENSORS = ("rgb", "low", "low_valid", "target", "valid", "inverse")
 
@@ -184,9 +192,10 @@ def test_colour_and_target_stay_aligned(augmentation: Augmentation, size: tuple[
     assert np.median(np.hypot(*np.transpose(shifts))) < 0.25
 
 
-def test_flips_and_turns_all_occur() -> None:
+@pytest.mark.parametrize(("turn", "count"), [(True, 8), (False, 2)])
+def test_flips_and_turns_all_occur(turn: bool, count: int) -> None:
     """Green grows along x, blue along y: their slopes tell the orientation of each patch."""
-    source = batches(augmentation=Augmentation(), batch_size=8)
+    source = batches(augmentation=Augmentation(turn=turn), batch_size=8)
     orientations = set()
     for step in range(12):
         for patch in source[step].rgb:
@@ -196,7 +205,7 @@ def test_flips_and_turns_all_occur() -> None:
             orientations.add(
                 (turned, bool(across[0, -1] > across[0, 0]), bool(down[-1, 0] > down[0, 0]))
             )
-    assert len(orientations) == 8
+    assert len(orientations) == count
 
 
 def test_without_flip_nothing_is_turned() -> None:
@@ -215,6 +224,43 @@ def test_shift_moves_colour_against_depth_by_at_most_that() -> None:
     offsets = (shifted.rgb[:, 1] - shifted.rgb[:, 1].mean((1, 2), keepdim=True))[inside]
     expected = (still.rgb[:, 1] - still.rgb[:, 1].mean((1, 2), keepdim=True))[inside]
     assert (offsets - expected).abs().max() < 2 * slope
+
+
+def test_wavering_truth_has_the_same_depths_at_drifting_places() -> None:
+    rng = np.random.default_rng(0)
+    edge = np.where(np.arange(64) < 32, 1.0, 3.0).astype(np.float32)[None].repeat(64, 0)
+    valid = np.ones(edge.shape, bool)
+    valid[:, :5] = False
+    moved, still_valid = wavered(edge, valid, rng)
+    assert set(np.unique(moved)) == {1.0, 3.0}
+    places = (moved == 1).sum(1)  # of the edge in each row
+    assert places.std() > 0.3
+    assert abs(places.mean() - 32) < 2
+    assert places.min() > 24
+    assert places.max() < 40
+    assert not still_valid[:, 0].any()
+    assert still_valid[:, 12:].all()
+
+
+def test_softened_truth_is_blurred_by_valid_depths_only() -> None:
+    edge = np.where(np.arange(64) < 32, 1.0, 3.0).astype(np.float32)[None].repeat(64, 0)
+    valid = np.ones(edge.shape, bool)
+    valid[:, 50:] = False
+    garbage = np.where(valid, edge, 1000).astype(np.float32)
+    soft = softened(garbage, valid, np.random.default_rng(0))
+    assert 1 < soft[10, 31] < 2 < soft[10, 32] < 3
+    np.testing.assert_allclose(soft[:, :24], 1, rtol=1e-6)
+    np.testing.assert_allclose(soft[:, 42:50], 3, rtol=1e-6)
+
+
+@pytest.mark.parametrize("option", ["waver", "soften"])
+def test_a_sensor_sees_the_scene_as_it_is(option: str) -> None:
+    def targets(name: str, share: float) -> torch.Tensor:
+        source = batches(augmentation=Augmentation(**{option: share}), degradations={name: 1.0})
+        return source[0].target * (source[0].range.highest - source[0].range.lowest)
+
+    assert not torch.equal(targets("bicubic", 1.0), targets("bicubic", 0.0))
+    assert torch.equal(targets("tof", 1.0), targets("tof", 0.0))
 
 
 def test_misplace_moves_a_sensors_map_against_colour_and_truth() -> None:

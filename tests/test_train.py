@@ -37,6 +37,8 @@ DATA = {
     "zoom": 0.8,
     "invert": 0.3,
     "quantise": 0.3,
+    "waver": 0.3,
+    "soften": 0.3,
     "colour": 0.5,
     "shift": 0.5,
     "misplace": 0.5,

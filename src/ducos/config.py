@@ -53,9 +53,12 @@ class DataConfig(Section):
     )
     workers: int = Field(0, ge=0)
     flip: bool = True
+    turn: bool = True
     zoom: float = Field(1.0, gt=0, le=1)
     invert: float = Field(0.0, ge=0, le=1)
     quantise: float = Field(0.0, ge=0, le=1)
+    waver: float = Field(0.0, ge=0, le=1)
+    soften: float = Field(0.0, ge=0, le=1)
     colour: float = Field(0.0, ge=0, le=1)
     shift: float = Field(0.0, ge=0)
     misplace: float = Field(0.0, ge=0)

@@ -150,7 +150,13 @@ def like_prompt(depth: Tensor, batch: Batch, prompt_inverse: bool) -> Tensor:
 
 
 def prompt_depth(prediction: Any, batch: Batch) -> Tensor:
-    """Trains a prompt's relative depth: scale-and-shift-invariant L1 plus multi-scale gradients."""
+    """Trains a prompt's relative depth: L1 plus multi-scale gradients, against the truth without
+    its scale and shift.
+
+    The prompt itself is not rescaled. Dividing it by its own deviation rewards a network that puts
+    all its deviation into one corner and is flat elsewhere, and fitting it to the truth has no
+    slope where it resembles the truth in nothing, which is where training begins.
+    """
     student = prediction.aux.get("prompt_depth")
     if student is None:
         raise InputError(
@@ -158,7 +164,7 @@ def prompt_depth(prediction: Any, batch: Batch) -> Tensor:
             "choose a prompt with a depth head or leave `prompt` out of the objectives"
         )
     teacher = like_prompt(batch.target, batch, prediction.aux["prompt_inverse"])
-    teacher, student = standardise(teacher, batch.valid), standardise(student, batch.valid)
+    teacher = standardise(teacher, batch.valid)
     loss = masked_mean((student - teacher).abs(), batch.valid)
     error, mask = student - teacher, batch.valid
     for _ in range(4):

@@ -103,9 +103,12 @@ def train(
         degradations=config.data.degradations,
         augmentation=Augmentation(
             flip=config.data.flip,
+            turn=config.data.turn,
             zoom=config.data.zoom,
             invert=config.data.invert,
             quantise=config.data.quantise,
+            waver=config.data.waver,
+            soften=config.data.soften,
             colour=config.data.colour,
             shift=config.data.shift,
             misplace=config.data.misplace,

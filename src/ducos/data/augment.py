@@ -15,9 +15,16 @@ from ducos.resize import Size
 class Augmentation:
     """What varies from patch to patch. Shares are probabilities.
 
+    flip: mirror half of the patches left to right.
+    turn: also turn them upside down and transpose them, each with even odds. Without it the floor
+        stays below, as it is in most pictures, and a prompt can learn from that.
     zoom: smallest factor by which an image is shrunk before cropping: more edges per patch.
     invert: share of patches turned into inverse depth; benchmarks such as Middlebury are disparity.
     quantise: share of patches rounded to 60 to 255 levels, as those benchmarks are.
+    waver: share of patches whose truth has edges that waver about the image's by a pixel or so.
+    soften: share of patches whose truth is blurred by 0.3 to 1.3 pixels. Measured truth wavers
+        and is soft, rendered truth is neither; a network that knows only the latter sharpens what
+        should stay. Both are for maps made by resampling: a sensor sees the scene, not the truth.
     colour: strength of gamma, gain, tint, noise, blur and JPEG on the colour image (0 = off).
     shift: largest registration error between colour and depth, in pixels; most are far smaller.
     misplace: largest error of a sensor model's map against colour and truth, in its own pixels:
@@ -26,9 +33,12 @@ class Augmentation:
     """
 
     flip: bool = True
+    turn: bool = True
     zoom: float = 1.0
     invert: float = 0.0
     quantise: float = 0.0
+    waver: float = 0.0
+    soften: float = 0.0
     colour: float = 0.0
     shift: float = 0.0
     misplace: float = 0.0
@@ -82,9 +92,35 @@ class Turn:
         return np.swapaxes(m, 0, 1) if self.transpose else m
 
 
-def draw_turn(rng: np.random.Generator) -> Turn:
-    """Each with even odds."""
-    return Turn(*(bool(draw) for draw in rng.random(3) < 0.5))
+def draw_turn(options: Augmentation, rng: np.random.Generator) -> Turn:
+    """Each that is allowed with even odds."""
+    turn = options.flip and options.turn
+    allowed = (options.flip, turn, turn)
+    return Turn(
+        *(may and bool(draw) for may, draw in zip(allowed, rng.random(3) < 0.5, strict=True))
+    )
+
+
+def wavered(target: Array, valid: Mask, rng: np.random.Generator) -> tuple[Array, Mask]:
+    """Truth (n, n) picked from places up to a few pixels off, which drift along the edges."""
+    drift = rng.normal(size=(*target.shape, 2)).astype(np.float32)
+    drift = np.asarray(cv2.GaussianBlur(drift, (0, 0), float(np.exp(rng.uniform(0.3, 2)))))
+    drift *= rng.uniform(0.2, 1.4) / max(float(drift.std()), 1e-6)
+    rows, columns = np.mgrid[: target.shape[0], : target.shape[1]].astype(np.float32)
+    places = columns + drift[..., 0], rows + drift[..., 1]
+
+    def picked(m: Any) -> Any:
+        return cv2.remap(m, *places, cv2.INTER_NEAREST, borderMode=cv2.BORDER_REPLICATE)
+
+    return picked(target), picked(valid.astype(np.uint8)) > 0
+
+
+def softened(target: Array, valid: Mask, rng: np.random.Generator) -> Array:
+    """Truth (n, n), blurred; only what is valid counts."""
+    sigma = rng.uniform(0.3, 1.3)
+    share = cv2.GaussianBlur(valid.astype(np.float32), (0, 0), sigma)
+    total = cv2.GaussianBlur(np.where(valid, target, 0).astype(np.float32), (0, 0), sigma)
+    return np.where(valid, total / np.maximum(share, 1e-6), target).astype(np.float32)
 
 
 def recolour(image: Array, strength: float, rng: np.random.Generator) -> Array:

@@ -15,7 +15,15 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from ducos.data.augment import Augmentation, Turn, crop, draw_turn, punch_holes, recolour
+from ducos.data.augment import (
+    Augmentation,
+    crop,
+    draw_turn,
+    punch_holes,
+    recolour,
+    softened,
+    wavered,
+)
 from ducos.data.measured import common_ratio, cut_measured, patch_sides
 from ducos.data.pair import Dataset, Pair
 from ducos.degrade import DEGRADATIONS
@@ -166,9 +174,9 @@ class PatchBatches:
         self, pairs: list[Pair], name: str, scale: float, rng: np.random.Generator
     ) -> "Patches":
         """Patches whose low-resolution map is made of the truth."""
-        may_invert = name in RESAMPLINGS  # a sensor model needs metres
+        resampled = name in RESAMPLINGS
         side = max(self.crop, math.ceil(self.measurements * scale / 32) * 32)
-        drawn = [self.patch(pair, side, rng, may_invert) for pair in pairs]
+        drawn = [self.patch(pair, side, rng, resampled) for pair in pairs]
         rgb, target, valid, inverse, places = (
             torch.stack(part) for part in zip(*drawn, strict=True)
         )
@@ -191,7 +199,7 @@ class PatchBatches:
         drawn = []
         for pair in pairs:
             patch = cut_measured(pair, ratio, sides, rng)
-            turn = draw_turn(rng) if self.augmentation.flip else Turn()
+            turn = draw_turn(self.augmentation, rng)
             size = (pair.target.shape[0], pair.target.shape[1])
             place = patch_place(size, patch.top, patch.left, sides[0], **vars(turn))
             rgb = turn(patch.rgb)
@@ -214,19 +222,24 @@ class PatchBatches:
         return cut(whole, places, (side, side), sizes)
 
     def patch(
-        self, pair: Pair, side: int, rng: np.random.Generator, may_invert: bool
+        self, pair: Pair, side: int, rng: np.random.Generator, resampled: bool
     ) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
         """One augmented patch: rgb (3,n,n), target (1,n,n), valid (1,n,n), inverse (), and the
-        place (2,3) of its colours in the image."""
+        place (2,3) of its colours in the image. A sensor model, unlike mere resampling, needs
+        metres and the true scene."""
         options = self.augmentation
         rgb, target, valid, square = crop(pair, side, options.zoom, options.shift, rng)
-        turn = draw_turn(rng) if options.flip else Turn()
+        turn = draw_turn(options, rng)
         rgb, target, valid = turn(rgb), turn(target), turn(valid)
         place = patch_place(*square, side, **vars(turn))
-        inverse = bool(rng.random() < options.invert) and may_invert
+        inverse = bool(rng.random() < options.invert) and resampled
         if inverse:
             valid = valid & (target > 0)
             target = np.where(valid, 1 / np.where(valid, target, 1), 0).astype(np.float32)
+        if resampled and options.waver and rng.random() < options.waver:
+            target, valid = wavered(target, valid, rng)
+        if resampled and options.soften and rng.random() < options.soften:
+            target = softened(target, valid, rng)
         if rng.random() < options.quantise and valid.any():
             lowest, highest = float(target[valid].min()), float(target[valid].max())
             step = max(highest - lowest, 1e-6) / rng.uniform(60, 255)

@@ -52,6 +52,7 @@ COMPACT: dict[str, Any] = {
     "stage_residual": True,
     "gather_stages": True,
     "tail": "mixing",
+    "guided": True,
 }
 
 MODELS: dict[str, Entry] = {

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from ducos.errors import InputError
 from ducos.models.blocks import ResidualGroup, pearson
+from ducos.models.guide import follow
 from ducos.models.mixing import MixingTail, Window, gather, local_contrast, spline_mean, window_of
 from ducos.models.prediction import Prediction
 from ducos.prompts.prompt import Prompt, PromptModel, run_prompt
@@ -133,6 +134,8 @@ class DuCos(nn.Module):
         residual: the tail predicts the difference from the bicubic input.
         tail: "convolution" (Eq. 8) or "mixing" (see models.mixing).
         corrections: how often the mixing tail hands back what the shrunk result misses.
+        guided: with the mixing tail, also regress the measurements on the colours (see
+            models.guide), show both to the body and let the tail follow the fit.
         align: project every stage for the alignment constraint.
     """
 
@@ -153,6 +156,7 @@ class DuCos(nn.Module):
         residual: bool = False,
         tail: str = "convolution",
         corrections: int = 4,
+        guided: bool = False,
         align: bool = True,
     ):
         super().__init__()
@@ -170,6 +174,8 @@ class DuCos(nn.Module):
                 raise InputError(f"{name} must be at least 1, got {value}")
         if corrections < 0:
             raise InputError(f"corrections must be 0 or more, got {corrections}")
+        if guided and tail != "mixing":
+            raise InputError(f"guided needs the mixing tail, got tail={tail!r}")
         if not 1 <= stages <= 4:
             raise InputError(f"stages must be 1 to 4 (a prompt has four features), got {stages}")
         self.prompt: Any = ImageBranch(channels, stride, blocks) if prompt is None else prompt
@@ -178,10 +184,13 @@ class DuCos(nn.Module):
         self.residual = residual
         self.stage_residual = stage_residual
         self.mixes = tail == "mixing"
+        self.guided = guided
 
         inputs = stride**2
         if self.mixes:
             inputs = 2 * stride**2 + 2 * stride + 4
+        if guided:
+            inputs += 4 * stride**2
         self.head = nn.Conv2d(inputs, channels, 3, padding=1)  # F_τ1 of Eq. 1b
         self.lifts = nn.ModuleList(
             Lift(self.prompt.channels[i], channels, deconvolve=deconvolve) for i in range(stages)
@@ -200,7 +209,7 @@ class DuCos(nn.Module):
         self.gathered = nn.Conv2d(channels * (stages + 1), channels, 1) if gather_stages else None
         self.tail: Any
         if self.mixes:
-            self.tail = MixingTail(channels, stride=stride, corrections=corrections)
+            self.tail = MixingTail(channels, stride=stride, corrections=corrections, guided=guided)
         else:
             self.tail = nn.Conv2d(channels, stride**2, 3, padding=1)  # F_τ3 of Eq. 8
 
@@ -215,15 +224,17 @@ class DuCos(nn.Module):
         H, W = size
         if valid is not None and bool(valid.all()):
             valid = None
-        rgb = pad_to_multiple(rgb, self.multiple)
         if prompt is None:
-            prompt = run_prompt(self.prompt, rgb)  # Eq. 1a
+            prompt = run_prompt(self.prompt, pad_to_multiple(rgb, self.multiple))  # Eq. 1a
+        guided = None
         up = bicubic(low, size)  # X of the paper
         if self.mixes:
             window = window_of((low.shape[-2], low.shape[-1]), size, low)
             neighbours = gather(low, window)
             mean, contrast = local_contrast(low, window)
-            inputs = self.describe(up, mean, contrast, window, low, valid)
+            if self.guided:
+                guided = follow(rgb, low, valid, up, contrast)
+            inputs = self.describe(up, mean, contrast, window, low, valid, rgb, guided)
         else:
             inputs = F.pixel_unshuffle(pad_to_multiple(up, self.multiple), self.stride)
         depth = self.head(inputs)  # D_1, Eq. 1b
@@ -240,7 +251,7 @@ class DuCos(nn.Module):
             depth = self.gathered(torch.cat(maps, 1))
 
         if self.mixes:
-            prediction = self.tail(depth, low, valid, up, window, neighbours, contrast)
+            prediction = self.tail(depth, low, valid, up, window, neighbours, contrast, guided)
         else:
             out = F.pixel_shuffle(self.tail(depth), self.stride)[..., :H, :W]  # Eq. 8
             prediction = Prediction(up + out if self.residual else out)
@@ -258,11 +269,14 @@ class DuCos(nn.Module):
         window: Window,
         low: Tensor,
         valid: Tensor | None,
+        rgb: Tensor,
+        guided: Tensor | None,
     ) -> Tensor:
         """What the compact body sees: the bicubic map as it is and relative to its surroundings,
-        the local contrast, the position between measurements, the ratio, and where holes are.
+        the guided depth relative to it and the colours where the network is guided, the local
+        contrast, the position between measurements, the ratio, and where holes are.
 
-        Returns (B, 2 s² + 2 s + 4, H/s, W/s) for stride s.
+        Returns (B, 2 s² + 2 s + 4, H/s, W/s) for stride s, 4 s² channels more if guided.
         """
         s = self.stride
         B, _, H, W = up.shape
@@ -272,7 +286,10 @@ class DuCos(nn.Module):
         if valid is not None:
             hole = spline_mean((~valid).to(up.dtype), window)
         full = pad_to_multiple(torch.cat([up, relative, log_contrast, hole], 1), self.multiple)
-        detail = F.pixel_unshuffle(full[:, :2], s)  # (B, 2 s², H/s, W/s)
+        detail = [F.pixel_unshuffle(full[:, :2], s)]  # (B, 2 s², H/s, W/s)
+        if guided is not None:
+            ahead = torch.cat([(guided - up) / (contrast + 1e-3), rgb * 2 - 1], 1)
+            detail.append(F.pixel_unshuffle(pad_to_multiple(ahead, self.multiple), s))
         coarse = F.avg_pool2d(full[:, 2:], s)  # (B, 2, H/s, W/s)
         # The phase depends on the row or the column alone: s values each suffice per cell.
         phase = pad_to_multiple(window.phase, self.multiple)
@@ -281,7 +298,7 @@ class DuCos(nn.Module):
         position = torch.cat([rows, columns], 1).expand(B, -1, -1, -1)
         ratio = up.new_tensor([H / low.shape[-2], W / low.shape[-1]]).log2() / 4
         ratio = ratio[None, :, None, None].expand(B, 2, *coarse.shape[-2:])
-        return torch.cat([detail, coarse, position, ratio], 1)
+        return torch.cat([*detail, coarse, position, ratio], 1)
 
 
 def _check(name: str, value: str, choices: tuple[str, ...]) -> None:

@@ -16,7 +16,7 @@ from ducos.models.prediction import Prediction
 from ducos.resize import bicubic
 
 TAPS = 4
-MAPS = (TAPS**2, 1, 1, 1, 1, 1)  # channels of logits, level, focus, detail, trust, doubt
+MAPS = (TAPS**2, 1, 1, 1, 1, 1, 1)  # logits, level, focus, detail, trust, doubt, lean
 CACHED_ROWS = 16
 BEYOND = 0.03  # of the range of the neighbours: more shows as a fringe along strong edges
 
@@ -154,15 +154,19 @@ class MixingTail(nn.Module):
       focus (1)    how strictly neighbours away from that surface are refused,
       detail (1)   a residual bounded by half the local contrast,
       trust (1)    how far the result is pulled to agree with the measurements when shrunk again,
-      doubt (1)    by which factor the error to expect differs from the spread of the neighbours.
+      doubt (1)    by which factor the error to expect differs from the spread of the neighbours,
+      lean (1)     how far the surface goes from the bicubic to the guided value, if guided.
     """
 
-    def __init__(self, channels: int, *, stride: int = 4, corrections: int = 4):
+    def __init__(
+        self, channels: int, *, stride: int = 4, corrections: int = 4, guided: bool = False
+    ):
         super().__init__()
         self.stride = stride
         self.corrections = corrections
-        self.predict = nn.Conv2d(channels, sum(MAPS) * stride**2, 3, padding=1)
-        bias = torch.zeros(sum(MAPS))
+        self.maps = MAPS if guided else MAPS[:-1]
+        self.predict = nn.Conv2d(channels, sum(self.maps) * stride**2, 3, padding=1)
+        bias = torch.zeros(sum(self.maps))
         bias[TAPS**2 + 1] = -2.0  # focus: at first hardly any neighbour is refused
         with torch.no_grad():
             self.predict.weight.mul_(0.1)  # start near the plain spline mean
@@ -177,14 +181,15 @@ class MixingTail(nn.Module):
         window: Window,
         neighbours: Tensor,
         contrast: Tensor,
+        guided: Tensor | None = None,
     ) -> Prediction:
         """features (B, C, ≥H/stride, ≥W/stride); low (B, 1, h, w); valid (B, 1, h, w) bool or None;
         up (B, 1, H, W) = bicubic(low); neighbours (B, 16, H, W) = gather(low, window);
-        contrast (B, 1, H, W) from local_contrast."""
+        contrast (B, 1, H, W) from local_contrast; guided (B, 1, H, W) from models.guide."""
         H, W = up.shape[-2:]
         maps = F.pixel_shuffle(self.predict(features), self.stride)[..., :H, :W]
         hole = None if valid is None else gather(~valid, window)
-        proposal = self.propose(maps, low, hole, up, window, neighbours, contrast)
+        proposal = self.propose(maps, low, hole, up, window, neighbours, contrast, guided)
         depth = proposal.depth
         # Back-projection along the same weights: what the shrunk result misses of the measurement
         # is handed back to the pixels that the measurement was mixed into.
@@ -204,12 +209,15 @@ class MixingTail(nn.Module):
         window: Window,
         neighbours: Tensor,
         contrast: Tensor,
+        guided: Tensor | None,
     ) -> Proposal:
-        """What the predicted maps (B, sum(MAPS), H, W) say, before corrections; any rows of an
+        """What the predicted maps (B, sum(self.maps), H, W) say, before corrections; any rows of an
         image can be asked for alone. hole (B, 16, H, W): which neighbours are none."""
         H = up.shape[-2]
-        logits, level, focus, detail, trust, doubt = maps.split(MAPS, 1)
+        logits, level, focus, detail, trust, doubt, *lean = maps.split(self.maps, 1)
         surface = up + torch.tanh(level) * contrast
+        if guided is not None:
+            surface = surface + torch.sigmoid(lean[0]) * (guided - up)
         strictness = 4 * F.softplus(focus) / (contrast + 1e-4)
         prior = spline_logits(window)
         # Away from training, a few rows at a time stay in the processor's cache: twice as fast.

@@ -20,7 +20,12 @@ STRIDE = 4
 
 
 class ConvBlock(nn.Module):
-    """Two 3×3 convolutions around a residual; no normalisation, so one image is like a batch."""
+    """Two 3×3 convolutions around a residual.
+
+    Without the normalisation nothing bounds the activations: the loss of relative depth does not
+    see their scale, and they grow until the biases drown the image. It is taken per pixel, over the
+    channels, so that one image is like a batch and a tile like the whole.
+    """
 
     def __init__(self, channels: int):
         super().__init__()
@@ -28,7 +33,7 @@ class ConvBlock(nn.Module):
         self.conv2 = nn.Conv2d(channels, channels, 3, padding=1)
 
     def forward(self, x: Tensor) -> Tensor:
-        return x + self.conv2(F.relu(self.conv1(F.relu(x))))
+        return x + self.conv2(F.relu(self.conv1(normalised(x))))
 
 
 class TinyPrompt(nn.Module):
@@ -41,7 +46,7 @@ class TinyPrompt(nn.Module):
     def __init__(
         self,
         *,
-        widths: tuple[int, int, int, int] = (40, 56, 72, 96),
+        widths: tuple[int, int, int, int] = (32, 48, 64, 96),
         blocks: tuple[int, int, int, int] = (1, 1, 2, 1),
     ):
         """widths and blocks run from 1/4 to 1/32 of the image size."""
@@ -80,7 +85,7 @@ class TinyPrompt(nn.Module):
             x = skips[level] + bilinear(self.up[level](x), size)
             x = self.decode[level](x)
             features.append(x)
-        depth = F.pixel_shuffle(self.head(F.relu(x)), STRIDE)
+        depth = F.pixel_shuffle(self.head(x), STRIDE)
         return Prompt(tuple(normalised(f) for f in features), bilinear(depth, (H, W)))
 
 

@@ -5,8 +5,8 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from ducos.models.ducos import DuCos
+from ducos.models.guide import applied, regress, shrunk
 from ducos.models.mixing import (
-    MAPS,
     TAPS,
     MixingTail,
     Window,
@@ -17,25 +17,38 @@ from ducos.models.mixing import (
     within_reach,
 )
 from ducos.models.prediction import Prediction
-from ducos.resize import Size, bicubic
-from ducos.tiling.rows import Computed, Rows, Stored, Workspace, local, padded, padded_axes
+from ducos.resize import bicubic, bilinear
+from ducos.tiling.rows import (
+    Computed,
+    Rows,
+    Stored,
+    Workspace,
+    local,
+    padded,
+    padded_axes,
+    resized,
+    whole,
+)
 
 
 class Surroundings:
     """Windows into the low-resolution map, for any rows of the image.
 
-    low (1, 1, h, w); valid (1, 1, h, w) bool or None; size (H, W); up: rows of bicubic(low, size).
+    low (1, 1, h, w); valid (1, 1, h, w) bool or None; rgb (1, 3, H, W); up: rows of bicubic(low) at
+    that size; guided: whether the network is.
     """
 
-    def __init__(self, low: Tensor, valid: Tensor | None, size: Size, up: Rows):
+    def __init__(self, low: Tensor, valid: Tensor | None, rgb: Tensor, up: Rows, *, guided: bool):
         self.low = low
         self.valid = valid
-        self.size = size
+        self.size = size = (rgb.shape[-2], rgb.shape[-1])
         self.up = up
+        self.image = whole(rgb, low.device)
         h, w = low.shape[-2:]
         # Rows and columns apart: the phase of a whole image would take as much as its result.
         self.down = window_of((h, 1), (size[0], 1), low)
         self.across = window_of((1, w), (1, size[1]), low)
+        self.guided = self.follow(rgb) if guided else None
 
     def window(self, rows: Tensor, columns: Tensor | None = None) -> tuple[Window, slice]:
         """Window of these image rows (and columns; None: all), and the rows of the low-resolution
@@ -58,12 +71,30 @@ class Surroundings:
         )
         return window, reached
 
+    def follow(self, rgb: Tensor) -> Rows:
+        """`models.guide.follow`; what is kept is as small as the measurements."""
+        h, w = self.low.shape[-2:]
+        device = self.low.device
+        fit = regress(shrunk(rgb, (h, w)).to(device), self.low, self.valid)
+        coefficients = resized(whole(fit, device), self.size, bilinear)
+
+        def read(first: int, last: int) -> Tensor:
+            window, reached = self.window(torch.arange(first, last, device=device))
+            _, contrast = local_contrast(self.low[:, :, reached], window)
+            up, image = self.up.read(first, last), self.image.read(first, last)
+            return applied(coefficients.read(first, last), image, up, contrast)
+
+        needed = self.up.row_bytes + self.image.row_bytes + coefficients.row_bytes
+        return Computed(read, 1, *self.size, needed + 4 * 16 * self.size[1])
+
     def described(self, model: DuCos) -> Rows:
         """`DuCos.describe`: what the body sees."""
         stride = model.stride
         device = self.low.device
         rows, columns = (axis.to(device) for axis in padded_axes(self.size, model.multiple))
         up = padded(self.up, model.multiple)
+        image = padded(self.image, model.multiple)
+        ahead = None if self.guided is None else padded(self.guided, model.multiple)
         h, w = self.low.shape[-2:]
         ratio = self.low.new_tensor([self.size[0] / h, self.size[1] / w]).log2() / 4
 
@@ -73,14 +104,17 @@ class Surroundings:
             valid = None if self.valid is None else self.valid[:, :, reached]
             mean, contrast = local_contrast(low, window)
             strip = up.read(first * stride, last * stride)
-            inputs = model.describe(strip, mean, contrast, window, low, valid)
+            colours = image.read(first * stride, last * stride)
+            guided = None if ahead is None else ahead.read(first * stride, last * stride)
+            inputs = model.describe(strip, mean, contrast, window, low, valid, colours, guided)
             inputs = inputs[:, :, : last - first]
             inputs[:, -2:] = ratio[None, :, None, None]  # of the image, not of the strip
             return inputs
 
         channels = model.head.in_channels
         height, width = len(rows) // stride, len(columns) // stride
-        full = stride * (up.row_bytes + 4 * 16 * len(columns))
+        full = stride * (up.row_bytes + image.row_bytes + 4 * 16 * len(columns))
+        full += 0 if ahead is None else stride * ahead.row_bytes
         return Computed(read, channels, height, width, full + 4 * 3 * channels * width)
 
 
@@ -95,7 +129,7 @@ def mixing_tail(
     predicted = local(
         lambda features: F.pixel_shuffle(tail.predict(features), stride),
         [features],
-        sum(MAPS),
+        sum(tail.maps),
         reach=1,
         grow=stride,
     )
@@ -117,7 +151,8 @@ def mixing_tail(
         up = around.up.read(first, last)
         _, contrast = local_contrast(near, window)
         neighbours = gather(near, window)
-        proposal = tail.propose(maps, near, hole, up, window, neighbours, contrast)
+        guided = None if around.guided is None else around.guided.read(first, last)
+        proposal = tail.propose(maps, near, hole, up, window, neighbours, contrast, guided)
         depth[:, :, first:last] = proposal.depth
         sigma[:, :, first:last] = proposal.sigma
         if kept is not None:

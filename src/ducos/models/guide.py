@@ -1,0 +1,97 @@
+"""What the image says in the sensor's units: the measurements, regressed on the image locally.
+
+Around each low-resolution pixel the measurements are explained as linear in the colours, in closed
+form, as a guided filter does (He et al., 2010). The coefficients are few; interpolated and applied
+to the image at full resolution they give a depth whose edges are the image's. Where colour and
+depth have nothing to do with each other it is wrong, and the network learns to tell. Left to find
+this relation by itself, a small network hardly looks at the image (docs/experiments.md).
+"""
+
+from collections.abc import Sequence
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from ducos.resize import Size, bilinear
+
+RIDGE = 1e-4  # variance of a guide in [0, 1] below which it explains nothing
+HOLE = 1e-3  # weight of a filled-in value beside a measurement
+
+
+def shrunk(guide: Tensor, size: Size) -> Tensor:
+    """Mean of the guide (B, n, H, W) in each pixel of a map of `size`."""
+    return F.interpolate(guide, size, mode="area")
+
+
+def regress(guide: Tensor, low: Tensor, valid: Tensor | None) -> Tensor:
+    """Local linear regression of low (B, 1, h, w) on a guide (B, n, h, w) of the same size.
+
+    Returns:
+        (B, n + 1, h, w): slopes and intercept, each the mean of the fits around a pixel.
+    """
+    n = guide.shape[1]
+    centred = low - 0.5  # of a map in [0, 1]: keeps differences of products exact
+    one = torch.ones_like(low)
+    weight = one if valid is None else valid.to(low.dtype) + HOLE
+    x = guide.split(1, 1)
+    pairs = [(i, j) for i in range(n) for j in range(i, n)]
+    products = [x[i] * x[j] for i, j in pairs]
+    sums = box_mean(weight * torch.cat([one, centred, *x, *(g * centred for g in x), *products], 1))
+    count, *sums = sums.split(1, 1)
+    y, *means = (total / count for total in sums)
+    mean, xy, xx = means[:n], means[n : 2 * n], means[2 * n :]
+    matrix = [[one] * n for _ in range(n)]
+    for (i, j), product in zip(pairs, xx, strict=True):
+        covariance = product - mean[i] * mean[j]
+        matrix[i][j] = matrix[j][i] = covariance + RIDGE if i == j else covariance
+    slopes = solve(matrix, [xy[i] - mean[i] * y for i in range(n)])
+    intercept = y + 0.5
+    for slope, m in zip(slopes, mean, strict=True):
+        intercept = intercept - slope * m
+    return box_mean(torch.cat([*slopes, intercept], 1))
+
+
+def solve(matrix: Sequence[Sequence[Tensor]], right: Sequence[Tensor]) -> list[Tensor]:
+    """x of `matrix` x = `right` at every pixel, by elimination.
+
+    The matrix is symmetric and positive definite, so no pivot is needed; for three or four unknowns
+    this is many times faster than a batch of small factorisations.
+    """
+    n = len(right)
+    rows = [list(row) for row in matrix]
+    x = list(right)
+    for k in range(n):
+        for i in range(k + 1, n):
+            factor = rows[i][k] / rows[k][k]
+            for j in range(k + 1, n):
+                rows[i][j] = rows[i][j] - factor * rows[k][j]
+            x[i] = x[i] - factor * x[k]
+    for k in reversed(range(n)):
+        for j in range(k + 1, n):
+            x[k] = x[k] - rows[k][j] * x[j]
+        x[k] = x[k] / rows[k][k]
+    return x
+
+
+def box_mean(x: Tensor) -> Tensor:
+    """Mean of the 3×3 pixels around each."""
+    return F.avg_pool2d(F.pad(x, (1, 1, 1, 1), mode="replicate"), 3, 1)
+
+
+def applied(coefficients: Tensor, guide: Tensor, up: Tensor, contrast: Tensor) -> Tensor:
+    """Slopes and intercept (B, n + 1, H, W) applied to the guide (B, n, H, W) -> (B, 1, H, W), at
+    most one local contrast from `up`: far from it, the fit is not to be believed."""
+    slopes, intercept = coefficients[:, :-1], coefficients[:, -1:]
+    depth = (slopes * guide).sum(1, keepdim=True) + intercept
+    return torch.minimum(torch.maximum(depth, up - contrast), up + contrast)
+
+
+def follow(
+    guide: Tensor, low: Tensor, valid: Tensor | None, up: Tensor, contrast: Tensor
+) -> Tensor:
+    """The guided depth: guide (B, n, H, W), low and valid (B, 1, h, w), up and contrast
+    (B, 1, H, W) -> (B, 1, H, W)."""
+    small = shrunk(guide, (low.shape[-2], low.shape[-1]))
+    coefficients = regress(small, low, valid)
+    return applied(bilinear(coefficients, (up.shape[-2], up.shape[-1])), guide, up, contrast)
