@@ -26,6 +26,7 @@ ROWS: dict[str, dict[str, str]] = {
     "prompt: none": {"model.prompt": '"none"', "model.start_prompt": '""',
                      "dual.constraints": '["alignment"]'},
     "prompt: tiny, not pre-trained": {"model.start_prompt": '""'},
+    "guide: none": {"model.kwargs.guided": "false"},
     "fusion: add": {"model.kwargs.fusion": '"add"'},
     "fusion: concat": {"model.kwargs.fusion": '"concat"'},
     "iterations: 1": {"model.kwargs.iterations": "1"},
@@ -34,7 +35,8 @@ ROWS: dict[str, dict[str, str]] = {
     "duals: fixed": {"dual.preset": '"fixed"'},
     "duals: constrained": {"dual.preset": '"constrained"'},
     "duals: none": {"dual.constraints": "[]"},
-    "tail: convolution": {"model.kwargs.tail": '"convolution"', "model.kwargs.residual": "true"},
+    "tail: convolution": {"model.kwargs.tail": '"convolution"', "model.kwargs.guided": "false",
+                          "model.kwargs.residual": "true"},
 }  # fmt: skip
 SCALES = (4, 8, 16)
 

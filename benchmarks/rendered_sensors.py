@@ -7,7 +7,8 @@ those under a valid measurement whose truth lies in the measured range or a quar
 The first is ruled by what a sensor cannot see at all, such as all beyond 5 m of a LiDAR, where any
 method guesses. Flying pixels: share of the pixels at depth edges farther than 2 % of the depth from
 both surfaces. Coverage: share of pixels whose error is within one and two sigma; of a normal
-distribution it would be 68 and 95 %.
+distribution it would be 68 and 95 %. `soft` and `wavering` are bicubic maps of truth that is
+blurred, or whose edges drift about the image's, as measured truth does.
 
     python benchmarks/rendered_sensors.py synth:data/heldout --images 22
 """
@@ -21,6 +22,7 @@ import torch
 from torch import Tensor, nn
 
 from ducos.data import open_dataset
+from ducos.data.augment import softened, wavered
 from ducos.data.pair import Pair
 from ducos.data.patches import REACH
 from ducos.degrade import DEGRADATIONS
@@ -34,6 +36,7 @@ CASES = [
     *(("tof", ratio) for ratio in (4, 8)),
     *((name, 4) for name in ("lidar", "stereo", "noisy")),
     *(("misregister", ratio) for ratio in (2, 4)),
+    *((name, ratio) for name in ("soft", "wavering") for ratio in (2, 4)),
 ]
 
 
@@ -69,10 +72,15 @@ def measured(pair: Pair, name: str, ratio: int, model: nn.Module, seed: int) -> 
     """RMSE of bicubic and ours in metres, over all pixels and where measured, flying shares of
     both, coverage of one and two sigma where measured."""
     rgb = torch.from_numpy(pair.rgb).permute(2, 0, 1)[None]
-    target = torch.from_numpy(pair.target)[None, None]
-    valid = torch.from_numpy(pair.valid)[None, None]
+    truth, mask = pair.target, pair.valid
+    rng = np.random.default_rng(seed)
+    if name == "soft":
+        truth = softened(truth, mask, rng)
+    if name == "wavering":
+        truth, mask = wavered(truth, mask, rng)
+    target, valid = (torch.from_numpy(m)[None, None] for m in (truth, mask))
     size = (target.shape[-2], target.shape[-1])
-    degrade: Callable[..., tuple[Tensor, Tensor]] = DEGRADATIONS[name]
+    degrade: Callable[..., tuple[Tensor, Tensor]] = DEGRADATIONS.get(name, DEGRADATIONS["bicubic"])
     generator = torch.Generator().manual_seed(seed)
     low, low_valid = degrade(target, valid, rgb, low_size(size, ratio), generator)
     with torch.inference_mode():
@@ -84,7 +92,6 @@ def measured(pair: Pair, name: str, ratio: int, model: nn.Module, seed: int) -> 
     seen = valid & knowable & (nearest(low_valid.float(), size) > 0.5)
     errors = [(x - target)[mask] for mask in (valid, seen) for x in (base, prediction.depth)]
     within = errors[3].abs() / prediction.aux["sigma"][seen]
-    truth, mask = target[0, 0].numpy(), valid[0, 0].numpy()
     hanging = [flying(x[0, 0].numpy(), truth, mask) for x in (base, prediction.depth)]
     coverage = [float((within < k).float().mean()) for k in (1, 2)]
     return [*(float(e.square().mean().sqrt()) for e in errors), *hanging, *coverage]

@@ -23,8 +23,10 @@ from ducos.degrade import DEGRADATIONS
 from ducos.doctor import examine
 from ducos.doctor.picture import report_picture
 from ducos.example import LOW, RGB, TRUTH
-from ducos.infer import Result, super_resolve
+from ducos.infer import Result, load, super_resolve
 from ducos.look import clearest_edge, windows
+from ducos.models.guide import follow
+from ducos.normalise import range_of
 from ducos.preview import (
     Maps,
     Picture,
@@ -36,6 +38,8 @@ from ducos.preview import (
     profile,
     side_by_side,
 )
+from ducos.prompts.prompt import run_prompt
+from ducos.resize import bicubic, fill_holes, pad_to_multiple
 
 FOLDER = Path(__file__).parent.parent / "docs" / "pictures"
 LARGEST = 250_000  # bytes of a JPEG
@@ -108,6 +112,38 @@ def flying(example: Example) -> Picture:
         points = point_cloud(values, near, example.rgb, camera, drop_flying=drop)
         panels.append((name, render(points, view, pose)))
     return side_by_side(panels)
+
+
+def inside(example: Example) -> Picture:
+    """What the embedded model goes by: the prompt's depth, and the measurements fitted to colours;
+    and what it makes of the same map under a grey picture."""
+    model = load("ducos-tiny")
+    rgb = torch.from_numpy(example.rgb).permute(2, 0, 1)[None].float() / 255
+    low, valid = (torch.from_numpy(m)[None, None] for m in (example.low, example.low_valid))
+    limits = range_of(low, valid)
+    measured = limits.apply(fill_holes(low, valid))
+    with torch.inference_mode():
+        relative = run_prompt(model.prompt, pad_to_multiple(rgb, model.multiple)).depth
+        up = bicubic(measured, example.size)
+        fit = limits.undo(follow(rgb, measured, valid, up, torch.full_like(up, torch.inf)))
+    grey = super_resolve(0 * example.rgb + 128, io.read_depth(LOW, unit="mm"))
+    H, W = example.size
+    nearness = relative[0, 0, :H, :W].numpy()
+    everywhere = np.ones(example.size, bool)
+    panels = [
+        ("colour", example.rgb),
+        (
+            "input",
+            example.scale.paint(
+                nearest(example.low, example.size), nearest(example.low_valid, example.size)
+            ),
+        ),
+        ("prompt: relative nearness from colour alone", colourise(nearness, everywhere)),
+        ("measurements fitted to the colours", example.scale.paint(fit[0, 0].numpy(), everywhere)),
+        ("result", example.scale.paint(example.result.depth, example.result.valid)),
+        ("result under a grey picture", example.scale.paint(grey.depth, grey.valid)),
+    ]
+    return np.vstack([grid(panels, columns=3, width=480), example.scale.bar(1440)])
 
 
 def protocols(example: Example) -> Picture:
@@ -224,6 +260,7 @@ PICTURES: dict[str, Callable[[Example], Picture]] = {
     "edge": edge,
     "cloud": cloud,
     "flying": flying,
+    "inside": inside,
     "protocols": protocols,
     "sensors": sensors,
     "holes": holes,

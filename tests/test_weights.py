@@ -2,6 +2,7 @@
 
 import pytest
 
+from ducos import io
 from ducos.catalogue import parameter_count
 from ducos.checkpoint import load_model
 from ducos.example import LOW, RGB, scores
@@ -32,3 +33,12 @@ def test_the_example_is_better_than_bicubic() -> None:
     )
     assert ours["rmse_cm"] < 0.9 * bicubic["rmse_cm"]
     assert ours["mae_cm"] < 0.7 * bicubic["mae_cm"]
+
+
+def test_the_picture_is_looked_at() -> None:
+    """Networks of this kind can learn to sharpen the depth map alone; these weights must not."""
+    picture = io.read_rgb(RGB)
+    coloured, grey = (
+        scores(super_resolve(image, LOW, unit="mm")) for image in (picture, 0 * picture + 128)
+    )
+    assert coloured["rmse_cm"] < 0.95 * grey["rmse_cm"]
