@@ -84,7 +84,7 @@ def pretrain(options: argparse.Namespace, name: str, weight: float, out: Path) -
         crop=PATCH,
         scales=(8.0, 8.0),
         degradations={"bicubic": 1.0},
-        augmentation=Augmentation(zoom=0.5, colour=0.5),
+        augmentation=Augmentation(flip=False, zoom=0.5, colour=0.5),
         seed=0,
         cache=cache,
     )
