@@ -28,6 +28,7 @@ from typing import Any
 
 HEIGHT, WIDTH, SCALE = 480, 640, 8
 EXPENSIVE = 50  # GMAC; beyond it, one run must do
+WEIGHTS = {"ducos-compact": "ducos-tiny"}  # network -> its embedded weights, in accuracy tables
 COLUMNS = ("model", "parameters", "gmac", "cpu_seconds", "peak_mb", "runs", "note")
 
 
@@ -164,10 +165,11 @@ def draw(
                 for line in csv.DictReader(file)
                 if line["dataset"] == dataset and line["scale"] == f"{scale:g}" and line["rmse"]
             }
+    named = [(WEIGHTS.get(row["model"], row["model"]), row["cpu_seconds"]) for row in rows]
     points = [
-        Point(row["model"], row["cpu_seconds"], measured[row["model"]])
-        for row in rows
-        if row["model"] in measured and row["cpu_seconds"]
+        Point(name, seconds, measured[name])
+        for name, seconds in named
+        if name in measured and seconds
     ]
     if not points:
         sys.exit(f"{tables[0]} has no measured row of these models on {dataset} ×{scale:g}")
