@@ -118,7 +118,7 @@ def inside(example: Example) -> Picture:
     """What the embedded model goes by: the prompt's depth, and the measurements fitted to colours;
     and what it makes of the same map under a grey picture."""
     model = load("ducos-tiny")
-    rgb = torch.from_numpy(example.rgb).permute(2, 0, 1)[None].float() / 255
+    rgb = torch.from_numpy(example.rgb.copy()).permute(2, 0, 1)[None]
     low, valid = (torch.from_numpy(m)[None, None] for m in (example.low, example.low_valid))
     limits = range_of(low, valid)
     measured = limits.apply(fill_holes(low, valid))
@@ -126,12 +126,12 @@ def inside(example: Example) -> Picture:
         relative = run_prompt(model.prompt, pad_to_multiple(rgb, model.multiple)).depth
         up = bicubic(measured, example.size)
         fit = limits.undo(follow(rgb, measured, valid, up, torch.full_like(up, torch.inf)))
-    grey = super_resolve(0 * example.rgb + 128, io.read_depth(LOW, unit="mm"))
+    grey = super_resolve(np.full_like(example.rgb, 0.5), io.read_depth(LOW, unit="mm"))
     H, W = example.size
     nearness = relative[0, 0, :H, :W].numpy()
     everywhere = np.ones(example.size, bool)
     panels = [
-        ("colour", example.rgb),
+        ("colour", np.rint(255 * example.rgb).astype(np.uint8)),
         (
             "input",
             example.scale.paint(

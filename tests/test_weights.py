@@ -39,6 +39,6 @@ def test_the_picture_is_looked_at() -> None:
     """Networks of this kind can learn to sharpen the depth map alone; these weights must not."""
     picture = io.read_rgb(RGB)
     coloured, grey = (
-        scores(super_resolve(image, LOW, unit="mm")) for image in (picture, 0 * picture + 128)
+        scores(super_resolve(image, LOW, unit="mm")) for image in (picture, 0 * picture + 0.5)
     )
     assert coloured["rmse_cm"] < 0.95 * grey["rmse_cm"]
