@@ -83,8 +83,9 @@ def assert_equals_whole(
     assert (tiled.depth - expected.depth).abs().max() < TOLERANCE * largest
     assert ("sigma" in tiled.aux) == ("sigma" in expected.aux)
     if "sigma" in expected.aux:
-        # A small sigma is the root of a difference of squares: rounding of 1e-7 becomes 3e-4.
-        torch.testing.assert_close(tiled.aux["sigma"], expected.aux["sigma"], rtol=1e-3, atol=1e-3)
+        # A small spread is the root of a difference of squares: rounding of 3e-8 becomes 2e-4, and
+        # trained weights multiply it by up to e⁴.
+        torch.testing.assert_close(tiled.aux["sigma"], expected.aux["sigma"], rtol=1e-2, atol=1e-3)
 
 
 @pytest.mark.parametrize("holes", [False, True], ids=["full", "holes"])

@@ -234,9 +234,10 @@ class MixingTail(nn.Module):
             ],
             2,
         )
-        depth = mix(weights, low, window)
-        spread = mix(weights, low**2, window) - depth**2
-        depth = depth + 0.5 * torch.tanh(detail) * contrast
+        centred = low - 0.5  # as in local_contrast
+        mean = mix(weights, centred, window)
+        spread = mix(weights, centred**2, window) - mean**2
+        depth = mean + 0.5 + 0.5 * torch.tanh(detail) * contrast
         sigma = expected_error(spread.detach(), contrast, doubt)
         return Proposal(depth, weights, torch.sigmoid(trust), sigma)
 
