@@ -300,7 +300,7 @@ def step_edge() -> tuple[Tensor, Tensor, Tensor]:
 
 def test_tof_makes_flying_pixels_at_silhouettes_only():
     rgb, target, valid = step_edge()
-    low, low_valid = tof(target, valid, rgb, (24, 64), seeded(), softness=0)
+    low, low_valid = tof(target, valid, rgb, (24, 64), seeded(), softness=0, raggedness=0)
     assert low_valid.all()
     column = low[0, 0].mean(0)  # low column 32 covers target columns 128 to 131
     assert 1.15 < column[32] < 1.9
@@ -315,7 +315,7 @@ def test_tof_softness_spreads_the_edge_and_nothing_else():
     rgb, target, valid = step_edge()
     many = [x.expand(32, -1, -1, -1).contiguous() for x in (target, valid, rgb)]
     sharp, soft = (
-        tof(*many, (24, 64), seeded(), softness=softness, grain=0)[0].mean(2)
+        tof(*many, (24, 64), seeded(), softness=softness, raggedness=0, grain=0)[0].mean(2)
         for softness in (0.0, 1.5)
     )
     between = [((m[:, 0] > 1.1) & (m[:, 0] < 1.9)).sum(1) for m in (sharp, soft)]  # (32,)
@@ -324,6 +324,24 @@ def test_tof_softness_spreads_the_edge_and_nothing_else():
     assert len(between[1].unique()) >= 3  # drawn per map
     far = np.s_[:, 0, 2:24]  # columns away from any silhouette
     torch.testing.assert_close(sharp[far], soft[far], rtol=2e-3, atol=0)
+
+
+def test_tof_raggedness_moves_silhouettes_along_an_edge_and_nothing_else():
+    rgb, target, valid = step_edge()
+    many = [x.expand(32, -1, -1, -1).contiguous() for x in (target, valid, rgb)]
+    straight, ragged = (
+        tof(*many, (24, 64), seeded(), softness=0, raggedness=raggedness, grain=0)[0]
+        for raggedness in (0.0, 1.5)
+    )
+    # How many pixels of each row are nearer to the board tells where its two edges are.
+    widths = [(m[:, 0] < 1.5).sum(2).float() for m in (straight, ragged)]  # (32, 24)
+    assert widths[0].std(1).max() == 0
+    wander = widths[1].std(1)
+    assert wander.min() < 0.5 < 1 < wander.max() < 1.5 * 2**0.5 * 1.5  # two edges, drawn per map
+    # To and fro; mixed pixels lean to the board, whose light is stronger.
+    assert 0 < (widths[1] - widths[0]).mean() < 0.6
+    far = np.s_[:, 0, :, 2:24]
+    torch.testing.assert_close(straight[far], ragged[far], rtol=1e-2, atol=0)
 
 
 def test_tof_grain_scales_the_noise_per_map():

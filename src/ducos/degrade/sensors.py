@@ -33,7 +33,8 @@ def tof(
     *,
     unit: str = "m",
     focal: float = FOCAL,
-    softness: float = 1.5,
+    softness: float = 2.0,
+    raggedness: float = 1.5,
     grain: float = 1.0,
 ) -> Low:
     """A time-of-flight camera (Kinect, Helios, the ToF chip of a phone).
@@ -41,6 +42,8 @@ def tof(
     - A pixel adds up the light of its whole area, so at silhouettes it reports a depth between the
       two surfaces, nearer to the brighter one: flying pixels. Optics and the device's own smoothing
       spread the light over neighbours, too: a Gaussian of up to `softness` pixels, drawn per map.
+    - Silhouettes are ragged: light scattered inside the lens and the device's outlier removal move
+      them to and fro along an edge, by up to `raggedness` pixels (r.m.s., drawn per map).
     - Returned light falls with the square of the distance, with reflectance and with the cosine of
       incidence; depth noise grows as it falls: 2 mm + 2.5 mm × (z / 1 m)² for a matt grey wall, of
       which a share between 0 and `grain` is left, as devices average over time to different extent.
@@ -56,6 +59,7 @@ def tof(
     spread = softness * uniform(depth, (depth.shape[0],), generator)
     low_light = _softened(area_mean(share, size), spread)
     total = _softened(area_mean(share * depth, size), spread)
+    low_light, total = _ragged(torch.cat([low_light, total], 1), raggedness, generator).chunk(2, 1)
     low = total / low_light.clamp_min(torch.finfo(depth.dtype).tiny)
 
     grey_wall_at_1m = 0.5
@@ -79,6 +83,20 @@ def _softened(x: Tensor, sigma: Tensor) -> Tensor:
     maps = F.conv2d(F.pad(maps, (5, 5, 0, 0), "replicate"), kernel, groups=len(x))
     maps = F.conv2d(F.pad(maps, (0, 0, 5, 5), "replicate"), kernel.mT, groups=len(x))
     return maps.transpose(0, 1)
+
+
+def _ragged(x: Tensor, most: float, generator: Seed) -> Tensor:
+    """Maps (B, C, h, w) seen through a random drift of 0 to `most` pixels r.m.s., drawn per map,
+    that changes over about three pixels; all C alike."""
+    B, _, h, w = x.shape
+    drift = standard_normal(x.new_empty(2 * B, 1, h, w), generator)
+    drift = _softened(drift, torch.full_like(drift[:, 0, 0, 0], 1.5)).view(B, 2, h, w)
+    drift = drift / drift.square().mean((1, 2, 3), keepdim=True).sqrt().clamp_min(1e-6)
+    drift = drift * most * uniform(x, (B, 1, 1, 1), generator)
+    rows = (torch.arange(h, device=x.device, dtype=x.dtype)[:, None] + drift[:, 0] + 0.5) / h
+    columns = (torch.arange(w, device=x.device, dtype=x.dtype) + drift[:, 1] + 0.5) / w
+    places = torch.stack([columns, rows], -1) * 2 - 1
+    return F.grid_sample(x, places, padding_mode="border", align_corners=False)
 
 
 def _reflectance(depth: Tensor, rgb: Rgb) -> Tensor:
