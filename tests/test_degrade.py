@@ -136,7 +136,19 @@ def test_area_of_fractional_pixels():
     torch.testing.assert_close(low, torch.tensor([[[[(1 + 2 / 2) / 1.5, (2 / 2 + 4) / 1.5]]]]))
 
 
-@pytest.mark.parametrize("name", ["nearest", "area"])
+def test_last_pixel_is_the_far_corner_of_each_block():
+    target = torch.arange(1.0, 1 + 6 * 9).view(1, 1, 6, 9)
+    low, low_valid = DEGRADATIONS["last-pixel"](target, target != 18, None, (2, 3))
+    picked = target[..., 2::3, 2::3]
+    torch.testing.assert_close(low, picked)
+    assert low_valid.all()
+    fractional, _ = DEGRADATIONS["last-pixel"](target, target > 0, None, (4, 9))
+    torch.testing.assert_close(fractional, target[..., [1, 2, 4, 5], :])  # ends at 1.5, 3, 4.5, 6
+    _, punched = DEGRADATIONS["last-pixel"](target, target != 21, None, (2, 3))
+    assert (~punched).nonzero().tolist() == [[0, 0, 0, 0]]
+
+
+@pytest.mark.parametrize("name", ["nearest", "last-pixel", "area"])
 @pytest.mark.parametrize("size", [(15, 21), (13, 17)])
 def test_means_and_samples_stay_between_their_valid_neighbours(name, size):
     _, target, valid = scenes()

@@ -110,6 +110,12 @@ _TABLE = (
         normalisation="target",
     ),
     Protocol(
+        "synthetic-point",
+        "As `synthetic`, but one pixel of each block is the input: DJF's and DJFR's training.",
+        low="last-pixel",
+        details="the last pixel of each block of the scale's side",
+    ),
+    Protocol(
         "arbitrary",
         "Bicubic downsampling by any factor, also a broken one; images are not cut.",
         scales=(1.5, 2.7, 3.4, 5.3, 11.6),

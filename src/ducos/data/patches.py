@@ -34,7 +34,7 @@ from ducos.prompts.cache import FeatureCache, cut, patch_place
 from ducos.prompts.prompt import Prompt
 from ducos.resize import fill_holes, low_size
 
-RESAMPLINGS = ("bicubic", "nearest", "area")
+RESAMPLINGS = ("bicubic", "nearest", "last-pixel", "area")
 SENSOR_MODELS = ("tof", "lidar", "stereo")
 SENSOR = "sensor"  # a "degradation" that takes the map the pair came with
 REACH = 0.25  # truth farther outside the measured range than this share of it cannot be known

@@ -23,7 +23,7 @@ from torch import Generator, Tensor
 
 from ducos.degrade.contract import Low
 from ducos.degrade.noise import compressed, compressed_as_released, noisy, noisy_dornet
-from ducos.degrade.resampling import area, bicubic, nearest
+from ducos.degrade.resampling import area, bicubic, last_pixel, nearest
 from ducos.degrade.sensors import lidar, misregister, stereo, tof
 from ducos.resize import Size
 
@@ -46,6 +46,7 @@ class Degradation(Protocol):
 DEGRADATIONS: dict[str, Degradation] = {
     "bicubic": bicubic,
     "nearest": nearest,
+    "last-pixel": last_pixel,
     "area": area,
     "noisy": noisy,
     "noisy-tofdsr": partial(noisy, own_range=False),

@@ -27,6 +27,21 @@ def nearest(
     return with_zero_holes(resize.nearest(target, size), low_valid)
 
 
+def last_pixel(
+    target: Tensor, valid: Tensor, rgb: Rgb, size: Size, generator: Seed = None, *, unit: str = "m"
+) -> Low:
+    """The pixel at the far corner of each low-resolution pixel: off by almost half a block.
+
+    What DJF and DJFR were published with, and what their released weights expect.
+    """
+    rows, columns = (
+        (torch.arange(1, few + 1, device=target.device) * many + few - 1) // few - 1
+        for many, few in zip(target.shape[-2:], size, strict=True)
+    )
+    picked = (..., rows[:, None], columns)
+    return with_zero_holes(target[picked], valid[picked])
+
+
 def area(
     target: Tensor, valid: Tensor, rgb: Rgb, size: Size, generator: Seed = None, *, unit: str = "m"
 ) -> Low:

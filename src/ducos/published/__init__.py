@@ -46,12 +46,14 @@ class Table:
 class Method:
     """One method of the tables.
 
-    models: the networks of this package that are it. missing: why nothing of it can be measured
+    models: the networks of this package that are it. remark: what to know of figures measured
+        with its released weights. missing: why nothing of it can be measured
         here; empty when it can. never: nor by anybody.
     """
 
     name: str
     models: tuple[str, ...]
+    remark: str = ""
     missing: str = ""
     never: bool = False
 

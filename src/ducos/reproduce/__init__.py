@@ -183,10 +183,14 @@ def _describe(
         about = published.sources()["ablations"]
         told = "; ".join(f"{row['variant']} {row['rmse']} {row['how']}" for row in rows)
         report.notes.append(f"{about['column']}: {about['source']}. {told}")
-    shown = {line.method for block in report.blocks for line in block.lines}
+    lines = [line for block in report.blocks for line in block.lines]
+    shown = {line.method for line in lines}
+    measured = {line.method for line in lines if line.measured}
     for method, facts in published.methods().items():
         if method in shown and facts.missing:
             report.notes.append(f"{facts.name}: {facts.missing}")
+        if method in measured and facts.remark:
+            report.notes.append(f"{facts.name}: {facts.remark}")
     given = [each for each in unused if each.source.endswith(".safetensors")]
     for each in sorted(given, key=lambda c: (c.method, c.scale or 0)):
         at = "" if each.scale is None else f" at ×{each.scale:g}"
