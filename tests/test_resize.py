@@ -221,6 +221,32 @@ def test_filling_continues_what_is_near() -> None:
     assert (filled[..., 6:9, 3:6] - 1).abs().max() < 0.05
 
 
+@given(h=SIDES, w=SIDES, seed=st.integers(0, 99), share=st.floats(0, 1))
+def test_guided_filling_keeps_valid_pixels_and_the_valid_range(
+    h: int, w: int, seed: int, share: float
+) -> None:
+    x, valid = holed(h, w, seed, share)
+    guide = noise(1, 3, h, w, seed=seed + 1)
+    filled = fill_holes(torch.where(valid, x, torch.nan), valid, guide)
+    assert torch.equal(filled[valid], x[valid])
+    assert filled.min() >= x[valid].min() - 1e-5
+    assert filled.max() <= x[valid].max() + 1e-5
+
+
+def test_an_edge_in_a_hole_lies_where_the_colours_change() -> None:
+    """Near on the left, far on the right, and a wide hole across; its colours end at column 21."""
+    x = torch.ones(1, 1, 32, 32)
+    x[..., 21:] = 5.0
+    guide = torch.stack([x[:, 0] / 5, torch.full((1, 32, 32), 0.5), 1 - x[:, 0] / 5], 1)
+    valid = torch.ones_like(x, dtype=torch.bool)
+    valid[..., 10:22, 11:25] = False
+    plain, guided = (fill_holes(torch.where(valid, x, torch.nan), valid, g) for g in (None, guide))
+    hole = ~valid
+    assert (guided - x)[hole].abs().mean() < 0.4 * (plain - x)[hole].abs().mean()
+    assert (guided[..., 10:22, 20] < 2.5).all()
+    assert (guided[..., 10:22, 21] > 4).all()
+
+
 def test_filling_a_batch_is_filling_its_images() -> None:
     x, valid = noise(3, 1, 9, 14), noise(3, 1, 9, 14, seed=5) > 0.5
     valid[1] = True

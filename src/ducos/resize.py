@@ -71,14 +71,16 @@ def masked_bicubic(x: Tensor, valid: Tensor, size: Size) -> tuple[Tensor, Tensor
     return bicubic(filled, size), mask > 0.5
 
 
-def fill_holes(x: Tensor, valid: Tensor) -> Tensor:
+def fill_holes(x: Tensor, valid: Tensor, guide: Tensor | None = None) -> Tensor:
     """Replace invalid pixels by a smooth continuation of the valid ones (pull-push pyramid).
 
     Each level halves the map by averaging valid pixels only; holes take the bilinear value of the
-    next coarser level. Valid pixels are returned untouched. All-invalid maps become zero.
+    next coarser level. With colours as a guide, values then spread within a hole from pixel to
+    pixel of like colour, at every level, so that an edge in a hole lies where the colours change.
+    Valid pixels are returned untouched. All-invalid maps become zero.
 
     Args:
-        x: (B, 1, h, w); valid: (B, 1, h, w) bool.
+        x: (B, 1, h, w); valid: (B, 1, h, w) bool; guide: (B, C, h, w) in [0, 1] or None.
     """
     x = torch.where(valid, x, torch.zeros_like(x))
     if bool(valid.all()):
@@ -92,8 +94,31 @@ def fill_holes(x: Tensor, valid: Tensor) -> Tensor:
     coarse_valid = pooled_weight > 0
     safe_weight = pooled_weight.clamp_min(torch.finfo(x.dtype).tiny)
     coarse = F.adaptive_avg_pool2d(x, half) / safe_weight
-    coarse = fill_holes(torch.where(coarse_valid, coarse, torch.zeros_like(coarse)), coarse_valid)
-    return torch.where(valid, x, bilinear(coarse, (h, w)))
+    coarse_guide = None if guide is None else F.adaptive_avg_pool2d(guide, half)
+    coarse = torch.where(coarse_valid, coarse, torch.zeros_like(coarse))
+    filled = bilinear(fill_holes(coarse, coarse_valid, coarse_guide), (h, w))
+    x = torch.where(valid, x, filled)
+    return x if guide is None else _spread_in_holes(x, valid, guide)
+
+
+def _spread_in_holes(x: Tensor, valid: Tensor, guide: Tensor) -> Tensor:
+    """Four rounds in which each invalid pixel becomes the mean of itself and its eight neighbours,
+    weighted by likeness of colour."""
+    alike, little = 0.07, 0.01  # standard deviation of like colours; weight of unlike ones
+    around = _neighbours(guide) - guide  # (8, B, C, h, w)
+    weights = torch.exp(-around.square().sum(2, keepdim=True) / (2 * alike**2)) + little
+    total = 1 + weights.sum(0)
+    for _ in range(4):
+        x = torch.where(valid, x, (x + (weights * _neighbours(x)).sum(0)) / total)
+    return x
+
+
+def _neighbours(x: Tensor) -> Tensor:
+    """The eight pixels around each: (B, C, h, w) -> (8, B, C, h, w), edge pixels repeated."""
+    h, w = x.shape[-2:]
+    padded = F.pad(x, (1, 1, 1, 1), mode="replicate")
+    places = [(i, j) for i in range(3) for j in range(3) if (i, j) != (1, 1)]
+    return torch.stack([padded[..., i : i + h, j : j + w] for i, j in places])
 
 
 def pad_to_multiple(x: Tensor, multiple: int) -> Tensor:

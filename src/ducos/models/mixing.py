@@ -1,9 +1,10 @@
-"""The mixing tail: the output is a weighted mean of nearby *measured* low-resolution pixels.
+"""The mixing tail: the output is a weighted mean of nearby low-resolution pixels.
 
 Instead of a depth value, the network predicts for each output pixel how to weigh the 4×4
 low-resolution pixels around it. The result serves every ratio with the same code, stays within the
-local measured range but for a bounded residual, keeps edges sharp, gives an invalid neighbour no
-weight, and yields an uncertainty: the weighted spread of the neighbours, scaled by a learned doubt.
+local range but for a bounded residual, keeps edges sharp, prefers what was measured to what was
+filled in, and yields an uncertainty: the weighted spread of the neighbours, scaled by a learned
+doubt.
 """
 
 from typing import NamedTuple
@@ -18,6 +19,7 @@ from ducos.resize import bicubic
 TAPS = 4
 MAPS = (TAPS**2, 1, 1, 1, 1, 1, 1)  # logits, level, focus, detail, trust, doubt, lean
 CACHED_ROWS = 16
+FILLED_IN = 2.0  # logit that a filled-in value lacks beside a measurement: an eighth of its weight
 BEYOND = 0.03  # of the range of the neighbours: more shows as a fringe along strong edges
 
 
@@ -111,19 +113,13 @@ def spline_logits(window: Window) -> Tensor:
     return (log_y + log_x).flatten(0, 1)[None]
 
 
-def within_reach(depth: Tensor, neighbours: Tensor, hole: Tensor | None) -> Tensor:
+def within_reach(depth: Tensor, neighbours: Tensor) -> Tensor:
     """depth (B, 1, H, W), kept to the range of its neighbours (B, 16, H, W) and hardly
     beyond.
 
-    Corrections add up; where they fight noise or a wrong edge, they must not leave the scene. A
-    neighbour in a hole (B, 16, H, W) does not count beside a measurement.
+    Corrections add up; where they fight noise or a wrong edge, they must not leave the scene.
     """
-    if hole is None:
-        lowest, highest = torch.aminmax(neighbours, dim=1, keepdim=True)
-    else:
-        ignored = hole & ~hole.all(1, keepdim=True)
-        lowest = neighbours.masked_fill(ignored, torch.inf).amin(1, keepdim=True)
-        highest = neighbours.masked_fill(ignored, -torch.inf).amax(1, keepdim=True)
+    lowest, highest = torch.aminmax(neighbours, dim=1, keepdim=True)
     beyond = BEYOND * (highest - lowest)
     return torch.minimum(torch.maximum(depth, lowest - beyond), highest + beyond)
 
@@ -198,7 +194,7 @@ class MixingTail(nn.Module):
             if valid is not None:
                 missing = missing * valid
             depth = depth + proposal.trust * mix(proposal.weights, missing, window)
-        return Prediction(within_reach(depth, neighbours, hole), {"sigma": proposal.sigma})
+        return Prediction(within_reach(depth, neighbours), {"sigma": proposal.sigma})
 
     def propose(
         self,
@@ -212,7 +208,7 @@ class MixingTail(nn.Module):
         guided: Tensor | None,
     ) -> Proposal:
         """What the predicted maps (B, sum(self.maps), H, W) say, before corrections; any rows of an
-        image can be asked for alone. hole (B, 16, H, W): which neighbours are none."""
+        image can be asked for alone. hole (B, 16, H, W): which neighbours are filled in."""
         H = up.shape[-2]
         logits, level, focus, detail, trust, doubt, *lean = maps.split(self.maps, 1)
         surface = up + torch.tanh(level) * contrast
@@ -243,9 +239,9 @@ class MixingTail(nn.Module):
 
     @staticmethod
     def weigh(logits: Tensor, penalty: Tensor, hole: Tensor | None) -> Tensor:
-        """Softmax over the neighbours, all (B, 16, H, W); a hole weighs nothing beside a
-        measurement, and with no measurement in reach the filled values serve."""
+        """Softmax over the neighbours, all (B, 16, H, W); a filled-in value weighs little beside a
+        measurement as near."""
         logits = logits - penalty
         if hole is not None:
-            logits = logits.masked_fill(hole & ~hole.all(1, keepdim=True), -torch.inf)
+            logits = logits - FILLED_IN * hole
         return logits.softmax(1)

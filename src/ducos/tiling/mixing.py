@@ -173,9 +173,8 @@ def mixing_tail(
 
     def bounded(first: int, last: int) -> Tensor:
         window, reached = around.window(torch.arange(first, last, device=low.device))
-        hole = None if valid is None else gather(~valid[:, :, reached], window)
         strip = depth[:, :, first:last].to(low.device)
-        return within_reach(strip, gather(low[:, :, reached], window), hole)
+        return within_reach(strip, gather(low[:, :, reached], window))
 
     for first, last in work.strips(Computed(bounded, 1, H, W, 4 * W * 4 * TAPS**2)):
         depth[:, :, first:last] = bounded(first, last)
