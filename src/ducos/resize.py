@@ -105,20 +105,25 @@ def _spread_in_holes(x: Tensor, valid: Tensor, guide: Tensor) -> Tensor:
     """Four rounds in which each invalid pixel becomes the mean of itself and its eight neighbours,
     weighted by likeness of colour."""
     alike, little = 0.07, 0.01  # standard deviation of like colours; weight of unlike ones
-    around = _neighbours(guide) - guide  # (8, B, C, h, w)
-    weights = torch.exp(-around.square().sum(2, keepdim=True) / (2 * alike**2)) + little
-    total = 1 + weights.sum(0)
+    weights = [
+        torch.exp((beside - guide).square().sum(1, keepdim=True) / (-2 * alike**2)) + little
+        for beside in _neighbours(guide)
+    ]
+    total = 1 + sum(weights)
     for _ in range(4):
-        x = torch.where(valid, x, (x + (weights * _neighbours(x)).sum(0)) / total)
+        mixed = x.clone()
+        for weight, beside in zip(weights, _neighbours(x), strict=True):
+            mixed.addcmul_(weight, beside)
+        x = torch.where(valid, x, mixed / total)
     return x
 
 
-def _neighbours(x: Tensor) -> Tensor:
-    """The eight pixels around each: (B, C, h, w) -> (8, B, C, h, w), edge pixels repeated."""
+def _neighbours(x: Tensor) -> list[Tensor]:
+    """The eight pixels around each of (B, C, h, w), edge pixels repeated: eight such maps."""
     h, w = x.shape[-2:]
     padded = F.pad(x, (1, 1, 1, 1), mode="replicate")
     places = [(i, j) for i in range(3) for j in range(3) if (i, j) != (1, 1)]
-    return torch.stack([padded[..., i : i + h, j : j + w] for i, j in places])
+    return [padded[..., i : i + h, j : j + w] for i, j in places]
 
 
 def pad_to_multiple(x: Tensor, multiple: int) -> Tensor:
