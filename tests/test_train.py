@@ -372,7 +372,7 @@ def test_two_processes_are_one(tmp_path: Path) -> None:
     )
     # Adam's first steps are all of the size of the rate: where a gradient is rounding noise, even
     # its sign may differ. Almost every weight must agree far more closely than one such step.
-    assert differences.quantile(0.99) < 0.05 * 1e-5
+    assert differences.quantile(0.99) < 0.1 * 1e-5
     assert differences.median() < 0.01 * 1e-5
     assert differences.max() < 4 * 2e-5
 
