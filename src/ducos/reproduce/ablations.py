@@ -8,6 +8,7 @@ from torch import nn
 
 from ducos import published
 from ducos.catalogue import gmac, parameter_count
+from ducos.errors import InputError
 from ducos.models import create
 from ducos.prompts import create_prompt
 from ducos.reproduce.recipes import RECIPES
@@ -20,7 +21,8 @@ def training_commands(name: str) -> Plain:
     rows = []
     for variant, settings in (recipe.variants or {}).items():
         command = ["ducos", "train", "configs/paper.toml", "-o", f"runs/{name}/{variant}"]
-        prompt = () if "model.prompt=none" in settings else ("model.prompt_options.weights=FILE",)
+        foundation = not {"model.prompt=none", "model.prompt=tiny"} & set(settings)
+        prompt = ("model.prompt_options.weights=FILE",) if foundation else ()
         for setting in (*recipe.training, *settings, *prompt):
             command += ["--set", setting]
         rows.append([variant, shlex.join(command)])
@@ -39,7 +41,7 @@ def prompt_table(timed: bool) -> Plain:
         millions = parameter_count(network) / 1e6
         try:
             macs = f"{gmac(network):.1f}"
-        except RuntimeError:  # the released adapter joins maps of one size; DepthFormer's differ
+        except InputError:  # the released adapter joins maps of one size; DepthFormer's differ
             macs = "–"
         printed = float(row["parameters_m"])
         cells = [row["prompt"], row["printed_as"], f"{millions:.2f}", f"{printed:.2f}"]

@@ -68,7 +68,8 @@ ON_RGBDD = (
     "data.crop=288",
 )
 AT_16 = ("data.train=hypersim:DIR", "data.scales=[16, 16]", "train.validation_scales=[16.0]")
-PROMPTS = tuple(row["prompt"] for row in published.raw("prompt_cost"))
+# The paper's prompts, and what they are to be compared with.
+PROMPTS = (*(row["prompt"] for row in published.raw("prompt_cost")), "dinov2-s", "tiny", "none")
 ABLATION_NOTE = (
     "the paper does not say what its ablation was trained on; these commands train on the training"
     " split of RGB-D-D with the phone's own maps, as its real-world table suggests"
