@@ -204,7 +204,7 @@ def test_a_quadratic_program_is_solved_exactly(
         optimizer.zero_grad()
         dual.lagrangian(0.5 * ((z - TARGET) ** 2).sum(), values).backward()
         optimizer.step()
-        dual.observe({name: float(value) for name, value in values.items()})
+        dual.observe({name: float(value.detach()) for name, value in values.items()})
         dual.step()
     assert z.tolist() == pytest.approx(solution, abs=1e-5)
     assert tuple(dual.multipliers.values()) == pytest.approx(multipliers, abs=1e-5)
@@ -288,7 +288,7 @@ def test_the_trajectory_is_coopers(penalty: float) -> None:
         primal.zero_grad()
         dual.lagrangian(0.5 * ((ours - TARGET) ** 2).sum(), values).backward()
         primal.step()
-        dual.observe({name: float(value) for name, value in values.items()})
+        dual.observe({name: float(value.detach()) for name, value in values.items()})
         dual.step()
         torch.testing.assert_close(ours, theirs, rtol=0, atol=1e-10)
         for name, constraint in (("sum", problem.sum), ("first", problem.first)):
