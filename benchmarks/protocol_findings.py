@@ -19,6 +19,7 @@ from PIL import Image
 
 from ducos.cases import make_case, score
 from ducos.data import open_dataset
+from ducos.degrade.resampling import last_pixel
 from ducos.evaluate import run_network
 from ducos.infer import load
 from ducos.protocols import find
@@ -46,19 +47,15 @@ def block_mean(target: Floats, size: Size) -> Floats:
 
 def centre(target: Floats, size: Size) -> Floats:
     """The pixel just right of and below the middle of each block."""
-    return _sampled(target, size, 0.5)
+    step = target.shape[0] // size[1]
+    return np.ascontiguousarray(target[step // 2 :: step, step // 2 :: step])
 
 
 def corner(target: Floats, size: Size) -> Floats:
     """The last pixel of each block, as the originals of DJF and DJFR do."""
-    return _sampled(target, size, 1.0)
-
-
-def _sampled(target: Floats, size: Size, within: float) -> Floats:
-    """One pixel per block, at this share of the block's side."""
-    step = target.shape[0] // size[1]
-    first = min(int(step * within), step - 1)
-    return np.ascontiguousarray(target[first::step, first::step])
+    whole = torch.from_numpy(target)[None, None]
+    low, _ = last_pixel(whole, torch.ones_like(whole, dtype=torch.bool), None, size[::-1])
+    return low[0, 0].numpy()
 
 
 OPERATORS: dict[str, Callable[[Floats, Size], Floats]] = {

@@ -106,8 +106,8 @@ def measured(pair: Pair, name: str, ratio: int, model: nn.Module, seed: int) -> 
     limits = range_of(low, low_valid)
     share = limits.apply(target)
     knowable = (share > -REACH) & (share < 1 + REACH)
-    measured = nearest(low_valid.float(), size) > 0.5
-    seen, unseen = valid & knowable & measured, valid & knowable & ~measured
+    under = nearest(low_valid.float(), size) > 0.5
+    seen, unseen = valid & knowable & under, valid & knowable & ~under
     errors = [(x - target)[m] for m in (valid, seen, unseen) for x in (base, prediction.depth)]
     within = errors[3].abs() / prediction.aux["sigma"][seen]
     hanging = [flying(x[0, 0].numpy(), truth, mask) for x in (base, prediction.depth)]

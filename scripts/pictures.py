@@ -121,7 +121,7 @@ def inside(example: Example) -> Picture:
     rgb = torch.from_numpy(example.rgb.copy()).permute(2, 0, 1)[None]
     low, valid = (torch.from_numpy(m)[None, None] for m in (example.low, example.low_valid))
     limits = range_of(low, valid)
-    measured = limits.apply(fill_holes(low, valid))
+    measured = limits.apply(fill_holes(low, valid, rgb))
     with torch.inference_mode():
         relative = run_prompt(model.prompt, pad_to_multiple(rgb, model.multiple)).depth
         up = bicubic(measured, example.size)

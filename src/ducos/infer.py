@@ -208,7 +208,7 @@ def predict(
     if size != tuple(low.shape[-2:]):  # a depth map finer than its image: shrink it first
         low, valid = masked_bicubic(low, valid, size)
     limits = range_of(low, valid)
-    normalised = limits.apply(fill_holes(low, valid, F.interpolate(rgb, size, mode="area")))
+    normalised = limits.apply(fill_holes(low, valid, rgb))
     full = (rgb.shape[-2], rgb.shape[-1])
     prediction: Prediction
     if memory is not None and rgb.shape[0] == 1 and needs_tiles(model, full, memory):

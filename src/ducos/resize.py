@@ -80,7 +80,7 @@ def fill_holes(x: Tensor, valid: Tensor, guide: Tensor | None = None) -> Tensor:
     Valid pixels are returned untouched. All-invalid maps become zero.
 
     Args:
-        x: (B, 1, h, w); valid: (B, 1, h, w) bool; guide: (B, C, h, w) in [0, 1] or None.
+        x: (B, 1, h, w); valid: (B, 1, h, w) bool; guide: (B, C, H, W) in [0, 1] of any size.
     """
     x = torch.where(valid, x, torch.zeros_like(x))
     if bool(valid.all()):
@@ -94,9 +94,10 @@ def fill_holes(x: Tensor, valid: Tensor, guide: Tensor | None = None) -> Tensor:
     coarse_valid = pooled_weight > 0
     safe_weight = pooled_weight.clamp_min(torch.finfo(x.dtype).tiny)
     coarse = F.adaptive_avg_pool2d(x, half) / safe_weight
-    coarse_guide = None if guide is None else F.adaptive_avg_pool2d(guide, half)
     coarse = torch.where(coarse_valid, coarse, torch.zeros_like(coarse))
-    filled = bilinear(fill_holes(coarse, coarse_valid, coarse_guide), (h, w))
+    if guide is not None:
+        guide = F.adaptive_avg_pool2d(guide, (h, w))
+    filled = bilinear(fill_holes(coarse, coarse_valid, guide), (h, w))
     x = torch.where(valid, x, filled)
     return x if guide is None else _spread_in_holes(x, valid, guide)
 

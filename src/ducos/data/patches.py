@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import torch
-import torch.nn.functional as F
 from numpy.typing import NDArray
 from torch import Tensor
 
@@ -160,10 +159,9 @@ class PatchBatches:
         target = limits.apply(patches.target)
         knowable = (target > -REACH) & (target < 1 + REACH)
         any_low = low_valid.any(3, keepdim=True).any(2, keepdim=True)
-        small = F.interpolate(patches.rgb, low_valid.shape[-2:], mode="area")
         return Batch(
             rgb=patches.rgb,
-            low=limits.apply(fill_holes(patches.low, low_valid, small)),
+            low=limits.apply(fill_holes(patches.low, low_valid, patches.rgb)),
             low_valid=low_valid,
             target=target,
             valid=patches.valid & knowable & any_low,
