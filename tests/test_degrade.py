@@ -312,7 +312,9 @@ def step_edge() -> tuple[Tensor, Tensor, Tensor]:
 
 def test_tof_makes_flying_pixels_at_silhouettes_only():
     rgb, target, valid = step_edge()
-    low, low_valid = tof(target, valid, rgb, (24, 64), seeded(), softness=0, raggedness=0)
+    low, low_valid = tof(
+        target, valid, rgb, (24, 64), seeded(), softness=0, raggedness=0, fatness=0
+    )
     assert low_valid.all()
     column = low[0, 0].mean(0)  # low column 32 covers target columns 128 to 131
     assert 1.15 < column[32] < 1.9
@@ -326,8 +328,9 @@ def test_tof_makes_flying_pixels_at_silhouettes_only():
 def test_tof_softness_spreads_the_edge_and_nothing_else():
     rgb, target, valid = step_edge()
     many = [x.expand(32, -1, -1, -1).contiguous() for x in (target, valid, rgb)]
+    still = {"raggedness": 0, "fatness": 0, "grain": 0}
     sharp, soft = (
-        tof(*many, (24, 64), seeded(), softness=softness, raggedness=0, grain=0)[0].mean(2)
+        tof(*many, (24, 64), seeded(), softness=softness, **still)[0].mean(2)
         for softness in (0.0, 1.5)
     )
     between = [((m[:, 0] > 1.1) & (m[:, 0] < 1.9)).sum(1) for m in (sharp, soft)]  # (32,)
@@ -342,7 +345,7 @@ def test_tof_raggedness_moves_silhouettes_along_an_edge_and_nothing_else():
     rgb, target, valid = step_edge()
     many = [x.expand(32, -1, -1, -1).contiguous() for x in (target, valid, rgb)]
     straight, ragged = (
-        tof(*many, (24, 64), seeded(), softness=0, raggedness=raggedness, grain=0)[0]
+        tof(*many, (24, 64), seeded(), softness=0, raggedness=raggedness, fatness=0, grain=0)[0]
         for raggedness in (0.0, 1.5)
     )
     # How many pixels of each row are nearer to the board tells where its two edges are.
@@ -356,16 +359,55 @@ def test_tof_raggedness_moves_silhouettes_along_an_edge_and_nothing_else():
     torch.testing.assert_close(straight[far], ragged[far], rtol=1e-2, atol=0)
 
 
+def test_tof_fatness_moves_near_silhouettes_out_and_nothing_else():
+    rgb, target, valid = step_edge()
+    many = [x.expand(32, -1, -1, -1).contiguous() for x in (target, valid, rgb)]
+    thin, fat = (
+        tof(*many, (24, 64), seeded(), softness=0, raggedness=0, fatness=fatness, grain=0)[0]
+        for fatness in (0.0, 0.5)
+    )
+    widths = [(m[:, 0] < 1.5).sum(2).float().mean(1) for m in (thin, fat)]  # (32,)
+    growth = widths[1] - widths[0]
+    assert growth.min() == 0  # drawn per map
+    assert 2 <= growth.max() <= 2 * 4 * 0.5  # both edges, half the depth: four sigma
+    for far in (np.s_[:, 0, :, 2:24], np.s_[:, 0, :, 38:46]):  # wall, board
+        torch.testing.assert_close(thin[far], fat[far], rtol=2e-3, atol=0)
+
+
+def test_tof_fatness_spreads_no_hole():
+    rgb, target, valid = step_edge()
+    valid[..., 40:60] = False
+    low, low_valid = tof(target, valid, rgb, (24, 64), seeded(), raggedness=0, grain=0)
+    assert not low_valid[..., 10:15].any()
+    assert low_valid[..., :9].all()
+    assert (low[..., :9] > 1.95).all()
+
+
 def test_tof_grain_scales_the_noise_per_map():
     target = torch.full((32, 1, 96, 128), 2.0)
-    low = tof(target, target > 0, None, (48, 64), seeded(), grain=1.0)[0]
+    low = tof(target, target > 0, None, (48, 64), seeded(), grain=1.0, grain_size=0)[0]
     rough = (low - low.mean((2, 3), keepdim=True)).diff(dim=3).std((1, 2, 3)) / 2**0.5
     largest = 0.002 + 0.0025 * 4  # weakness of a grey wall at 2 m
     assert rough.max() < 1.05 * largest
-    assert rough.min() < 0.2 * largest
-    assert rough.mean() == pytest.approx(0.5 * largest, rel=0.25)
+    assert rough.min() < 0.1 * largest
+    assert rough.mean() == pytest.approx(largest / 3, rel=0.25)  # the mean of a squared uniform
     still = tof(target, target > 0, None, (48, 64), seeded(), grain=0.0)[0]
     assert still.diff(dim=3).abs().max() < 0.005  # only the smooth error is left
+
+
+def test_tof_grain_size_makes_spots():
+    target = torch.full((32, 1, 96, 128), 2.0)
+
+    def likeness(grain_size: float) -> Tensor:
+        """Correlation of the noise with its neighbour to the right, per map."""
+        low = tof(target, target > 0, None, (48, 64), seeded(), grain_size=grain_size)[0]
+        clean = tof(target, target > 0, None, (48, 64), seeded(), grain=0)[0]
+        noise = low - clean
+        return (noise[..., 1:] * noise[..., :-1]).mean((1, 2, 3)) / noise.square().mean((1, 2, 3))
+
+    assert likeness(0).abs().max() < 0.1
+    spots = likeness(1.5)
+    assert spots.min() < 0.1 < 0.8 < spots.max()  # drawn per map
 
 
 def test_tof_error_grows_with_distance_and_leans_to_the_far_side():
@@ -382,8 +424,12 @@ def test_tof_error_grows_with_distance_and_leans_to_the_far_side():
 
 def test_tof_loses_dark_grazing_and_far_surfaces():
     def share_seen(target: Tensor, rgb: Tensor | None) -> float:
-        low_valid = tof(target, target > 0, rgb, (24, 32), seeded())[1]
-        return low_valid.float().mean().item()
+        """Of the least sensitive of many devices."""
+        many = [None if x is None else x.expand(32, -1, -1, -1) for x in (target, rgb)]
+        low_valid = tof(many[0], many[0] > 0, many[1], (24, 32), seeded())[1]
+        shares = low_valid.float().mean((1, 2, 3))
+        assert shares.max() == 1  # the most sensitive drops nothing
+        return shares.min().item()
 
     wall = torch.full((1, 1, 96, 128), 4.0)
     white, black = torch.ones(1, 3, 96, 128), torch.full((1, 3, 96, 128), 0.05)

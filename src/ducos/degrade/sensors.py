@@ -35,7 +35,9 @@ def tof(
     focal: float = FOCAL,
     softness: float = 2.0,
     raggedness: float = 1.5,
+    fatness: float = 0.5,
     grain: float = 1.0,
+    grain_size: float = 1.5,
 ) -> Low:
     """A time-of-flight camera (Kinect, Helios, the ToF chip of a phone).
 
@@ -43,13 +45,17 @@ def tof(
       two surfaces, nearer to the brighter one: flying pixels. Optics and the device's own smoothing
       spread the light over neighbours, too: a Gaussian of up to `softness` pixels, drawn per map.
     - Silhouettes are ragged: light scattered inside the lens and the device's outlier removal move
-      them to and fro along an edge, by up to `raggedness` pixels (r.m.s., drawn per map).
+      them to and fro along an edge, by up to `raggedness` pixels (r.m.s., drawn per map). Near
+      ones swallow what is beside them, as light strays from near surfaces and devices close the
+      shadow beside a silhouette: by about three times up to `fatness` pixels.
     - Returned light falls with the square of the distance, with reflectance and with the cosine of
       incidence; depth noise grows as it falls: 2 mm + 2.5 mm × (z / 1 m)² for a matt grey wall, of
-      which a share between 0 and `grain` is left, as devices average over time to different extent.
+      which a share between 0 and `grain` is left, mostly little, and spots of up to `grain_size`
+      pixels instead of single ones, as devices average over time and space to different extent.
     - Light that came by way of other surfaces arrives late, so the error is always to the far side,
       smooth over the image: up to 1.5 % of the depth, 2.6 % where the direct light is weak.
-    - Pixels with too little light (black, grazing, far) are dropped; where that happens is noisy.
+    - Pixels with too little light (black, grazing, far) are dropped; where that happens is noisy,
+      and how little is too little differs: some devices drop nothing.
     """
     needs_metres("tof", unit)
     depth = resize.fill_holes(target, valid)
@@ -60,15 +66,22 @@ def tof(
     low_light = _softened(area_mean(share, size), spread)
     total = _softened(area_mean(share * depth, size), spread)
     low_light, total = _ragged(torch.cat([low_light, total], 1), raggedness, generator).chunk(2, 1)
-    low = total / low_light.clamp_min(torch.finfo(depth.dtype).tiny)
+    low = torch.where(
+        low_light > 0, total / low_light, area_mean(depth, size)
+    )  # dark: dropped below
+    low = _fattened(low, fatness * uniform(low, (low.shape[0],), generator))
 
     grey_wall_at_1m = 0.5
     weakness = grey_wall_at_1m / low_light.clamp_min(1e-4)  # 1 for that wall, more for worse
     late = 0.015 * low * _smooth_field(low, generator) * weakness.clamp(0.2, 3).sqrt()
-    noise = (0.002 + 0.0025 * weakness).clamp_max(0.15) * standard_normal(low, generator)
-    low = low + late + grain * uniform(low, (low.shape[0], 1, 1, 1), generator) * noise
+    spots = _softened(
+        standard_normal(low, generator), grain_size * uniform(low, (low.shape[0],), generator)
+    )
+    left = grain * uniform(low, (low.shape[0], 1, 1, 1), generator) ** 2
+    low = low + late + left * (0.002 + 0.0025 * weakness).clamp_max(0.15) * spots
 
-    threshold = 0.006  # the grey wall's light from 9 m, a black surface's from 3 m
+    # At most the grey wall's light from 9 m, a black surface's from 3 m.
+    threshold = 0.006 * uniform(low, (low.shape[0], 1, 1, 1), generator) ** 2
     seen = low_light > threshold * (0.5 * standard_normal(low, generator)).exp()
     measured = area_mean(valid.to(depth.dtype), size) > 0.5
     return with_zero_holes(low, seen & measured & (low > 0))
@@ -97,6 +110,16 @@ def _ragged(x: Tensor, most: float, generator: Seed) -> Tensor:
     columns = (torch.arange(w, device=x.device, dtype=x.dtype) + drift[:, 1] + 0.5) / w
     places = torch.stack([columns, rows], -1) * 2 - 1
     return F.grid_sample(x, places, padding_mode="border", align_corners=False)
+
+
+def _fattened(depth: Tensor, sigma: Tensor) -> Tensor:
+    """Depth (B, 1, h, w) as a power mean over a Gaussian neighbourhood of sigma (B,) pixels, in
+    which the near outweighs the far: one of two thirds the depth 130 times, so that its silhouette
+    moves out by about three sigma."""
+    power = 12
+    unit = depth.amin((1, 2, 3), keepdim=True).clamp_min(1e-2)  # keeps the powers representable
+    nearness = (depth / unit).clamp(1e-2, 1e3) ** -power
+    return unit * _softened(nearness, sigma) ** (-1 / power)
 
 
 def _reflectance(depth: Tensor, rgb: Rgb) -> Tensor:
