@@ -66,19 +66,19 @@ def test_bytes_are_those_of_upscale(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     out = tmp_path / "out"
     done = ducos(
         "batch", folder, "-o", out, "--suffix", ".npz", "--preview", "--keep-holes",
-        "--unit", "mm", "--workers", 2, "--json",
+        "--unit", "mm", "--shift", "3,-1", "--workers", 2, "--json",
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["made"] == 3
     alone, look = tmp_path / "alone.npz", tmp_path / "look.png"
     upscaled = ducos(
         "upscale", folder / "0_rgb.png", folder / "0_depth.png", "--mask", folder / "0_mask.png",
-        "-o", alone, "--preview", look, "--keep-holes", "--unit", "mm",
+        "-o", alone, "--preview", look, "--keep-holes", "--unit", "mm", "--shift", "3,-1",
     )  # fmt: skip
     assert upscaled.returncode == 0, upscaled.stderr
     assert (out / "0.npz").read_bytes() == alone.read_bytes()
     assert (out / "preview/0.png").read_bytes() == look.read_bytes()
-    masked = (slice(8, 16), slice(12, 20))
+    masked = (slice(9, 17), slice(9, 17))  # the hole, moved back by 3 px across and -1 px down
     assert not io.read_depth(out / "0.npz").valid[masked].any()
     assert io.read_depth(out / "1.npz").valid[masked].any()
 
@@ -245,6 +245,7 @@ def wrong_arguments(kind: str, folder: Path) -> list[object]:
         "bad scale": ["--scale", "5000"],
         "no workers": ["--workers", "0"],
         "bad tile": ["--tile", "big"],
+        "bad shift": ["--shift", "left"],
         "unknown model": ["--model", "nonsense"],
         "model without weights": ["--model", "fdsr"],
     }
@@ -264,9 +265,9 @@ def wrong_arguments(kind: str, folder: Path) -> list[object]:
 
 WRONG = [
     "no such folder", "no pairs", "results replace inputs", "out is a file", "unknown suffix",
-    "unknown unit", "bad scale", "no workers", "bad tile", "unknown model", "model without weights",
-    "manifest without depth", "manifest with unknown column", "manifest with a gap",
-    "one name twice", "out elsewhere",
+    "unknown unit", "bad scale", "no workers", "bad tile", "bad shift", "unknown model",
+    "model without weights", "manifest without depth", "manifest with unknown column",
+    "manifest with a gap", "one name twice", "out elsewhere",
 ]  # fmt: skip
 
 

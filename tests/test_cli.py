@@ -66,6 +66,27 @@ def test_upscale_explains_itself_to_people(tmp_path: Path) -> None:
     assert "unit guessed: millimetres" in done.stdout
 
 
+def test_upscale_undoes_a_shift(tmp_path: Path) -> None:
+    """Measured by itself it is nearer to the truth than left alone, and said in words and JSON."""
+    low = io.read_depth(LOW, unit="mm")
+    beside = tmp_path / "beside.png"
+    io.write_depth(beside, np.roll(low.depth, (1, 2), (0, 1)), np.roll(low.valid, (1, 2), (0, 1)))
+    truth = io.read_depth(TRUTH, unit="mm")
+    errors = {}
+    for shift in ("off", "auto"):
+        out = tmp_path / f"{shift}.npy"
+        done = ducos("upscale", RGB, beside, "-o", out, "--unit", "mm", "--shift", shift, "--json")
+        assert done.returncode == 0, done.stderr
+        found = json.loads(done.stdout)["shift"]
+        error = np.abs(np.load(out) - truth.depth)[truth.valid]
+        errors[shift] = float(error.mean())
+    assert found["x"] == pytest.approx(16, abs=2)
+    assert found["y"] == pytest.approx(8, abs=2)
+    assert errors["auto"] < 0.7 * errors["off"]
+    said = ducos("upscale", RGB, LOW, "-o", tmp_path / "x.npy", "--shift", "-4,3")
+    assert "moved back by -4 px across and 3 px down" in said.stdout
+
+
 def test_selftest_passes(capsys: pytest.CaptureFixture) -> None:
     code, out, _ = ducos_here(capsys, "selftest", "--json")
     report = json.loads(out)
@@ -167,13 +188,18 @@ def break_it(kind: str, rgb: Path, depth: Path) -> list[object]:
         return [rgb, depth, "--model", folder / "weights.pth"]
     if kind == "unknown unit":
         return [rgb, depth, "--unit", "furlong"]
+    if kind == "shift in one number":
+        return [rgb, depth, "--shift", "12"]
+    if kind == "shift out of the picture":
+        return [rgb, depth, "--shift", "-4000,0"]
     return [rgb, depth]
 
 
 BAD = [
     "missing file", "missing image", "truncated PNG", "three channels", "all holes", "all NaN",
     "zero size", "negative depth", "turned by 90 degrees", "unknown model", "model without weights",
-    "unreadable checkpoint", "pickle checkpoint", "unknown unit",
+    "unreadable checkpoint", "pickle checkpoint", "unknown unit", "shift in one number",
+    "shift out of the picture",
 ]  # fmt: skip
 
 

@@ -16,6 +16,7 @@ from ducos.data.bench import Bench
 from ducos.data.shapes import Shapes
 from ducos.degrade.resampling import area, nearest
 from ducos.doctor import examine
+from ducos.doctor.correction import Correction, parse_shift, shift_to_undo
 from ducos.doctor.levels import quantisation_step
 from ducos.doctor.picture import report_picture
 from ducos.doctor.pixels import mixed_pixels, noise_level
@@ -323,3 +324,36 @@ def test_a_square_map_under_an_oblong_picture_is_taken_as_upright(size: tuple[in
     rgb = np.random.default_rng(0).random((*size, 3), np.float32)
     depth = np.linspace(1, 3, 60 * 60, dtype=np.float32).reshape(60, 60)
     assert UPRIGHT in orientation_strengths(rgb, depth, depth > 0)
+
+
+# --------------------------------------------------------------------------- undoing a shift
+
+
+@pytest.mark.parametrize("index", range(3))
+def test_auto_undoes_what_it_measures_and_leaves_sound_pairs_alone(index):
+    rgb, z = sound_pair(index)
+    assert shift_to_undo("auto", rgb, in_metres(z)).note.startswith("not moved: aligned")
+    beside = np.roll(z, (-2, 3), (0, 1))
+    found = shift_to_undo("auto", rgb, in_metres(beside))
+    assert found.x == pytest.approx(12, abs=1)
+    assert found.y == pytest.approx(-8, abs=1)
+    assert "moved back by" in found.note
+    warned = next(f for f in examine(rgb, beside).findings if f.code == "misaligned")
+    assert f"--shift {found.x:.0f},{found.y:.0f}" in warned.advice
+    assert shift_to_undo("off", rgb, in_metres(beside)) == Correction()
+
+
+def test_auto_leaves_alone_what_it_cannot_judge():
+    rgb, z = sound_pair(0)
+    flat = shift_to_undo("auto", rgb, in_metres(np.full_like(z, 2.0)))
+    assert (flat.x, flat.y) == (0, 0)
+    assert flat.note.startswith("not moved: cannot tell")
+
+
+def test_a_shift_is_read_from_words():
+    given = parse_shift("12,-3.5")
+    assert (given.x, given.y) == (12, -3.5)
+    assert parse_shift("auto") is None
+    for words in ("", "3", "1,2,3", "left,right", "Auto"):
+        with pytest.raises(InputError, match="such as 12,-3"):
+            parse_shift(words)

@@ -97,6 +97,41 @@ def test_a_consistent_result_shrinks_to_the_measurements(H: int, W: int) -> None
     assert (strict.depth > 0).all()
 
 
+def test_a_shift_brings_the_depth_onto_the_colours() -> None:
+    rgb, depth = scene()
+    plain = super_resolve(rgb, depth, model="ducos-tiny", unit="m")
+    # The same pair with its colours 5 px left and 3 px up: the depth lies right and below.
+    seen = np.roll(rgb, (-3, -5), (0, 1))
+    result = super_resolve(seen, depth, model="bicubic", unit="m", shift=(5.2, 2.9))
+    base = super_resolve(rgb, depth, model="bicubic", unit="m")
+    assert np.array_equal(result.depth[:-3, :-5], base.depth[3:, 5:])
+    assert result.residual == base.residual
+    assert (result.source[:-3, :-5] == 1).all()
+    assert (result.source[-3:] == 3).all()  # the depth camera did not see what is there
+    assert (result.source[:, -5:] == 3).all()
+    kept = super_resolve(seen, depth, model="bicubic", unit="m", shift=(5, 3), keep_holes=True)
+    assert np.array_equal(kept.valid, result.source == 1)
+    # A network is given the colours where the depth is, so that away from the borders nothing else
+    # changes; the shift back moves sigma with the depth.
+    network = super_resolve(np.roll(rgb, (0, -4), (0, 1)), depth, model="ducos-tiny", unit="m")
+    moved = super_resolve(
+        np.roll(rgb, (0, -4), (0, 1)), depth, model="ducos-tiny", unit="m", shift=(4, 0)
+    )
+    middle = np.s_[:, 28:36]
+    there = np.s_[:, 32:40]
+    assert (
+        np.abs(moved.depth[middle] - plain.depth[there]).mean()
+        < 0.2 * np.abs(network.depth[there] - plain.depth[there]).mean()
+    )
+    assert moved.sigma.shape == moved.depth.shape
+
+
+@pytest.mark.parametrize("shift", [(32, 0), (0, -24), (np.nan, 0), (0, np.inf)])
+def test_a_shift_without_overlap_is_refused(shift: tuple[float, float]) -> None:
+    with pytest.raises(InputError, match="half of its 64×48"):
+        super_resolve(*scene(), model="bicubic", unit="m", shift=shift)
+
+
 def test_a_map_of_another_aspect_is_refused() -> None:
     rgb, depth = scene(16, 12, 48, 64)
     with pytest.raises(InputError, match="turned by 90"):

@@ -16,6 +16,7 @@ from ducos.resize import (
     fill_holes,
     low_size,
     masked_bicubic,
+    moved,
     nearest,
     pad_to_multiple,
 )
@@ -297,3 +298,12 @@ def test_half_precision_is_the_rounded_result(
     half = resampler(x, (20, 5))
     assert half.dtype == torch.bfloat16
     assert torch.equal(half, resampler(x.float(), (20, 5)).bfloat16())
+
+
+def test_moving_repeats_the_border_or_fills_in() -> None:
+    x = torch.tensor([[1, 2, 3], [4, 5, 6]])
+    assert moved(x, 1, 0).tolist() == [[1, 1, 2], [4, 4, 5]]
+    assert moved(x, -2, 1).tolist() == [[3, 3, 3], [3, 3, 3]]
+    assert moved(x, -1, -1, beyond=0).tolist() == [[5, 6, 0], [0, 0, 0]]
+    assert moved(x > 2, 1, 0, beyond=False).tolist() == [[False, False, False], [False, True, True]]
+    assert moved(x, 9, 9, beyond=7).tolist() == [[7, 7, 7], [7, 7, 7]]

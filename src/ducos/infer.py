@@ -20,7 +20,7 @@ from ducos.checkpoint import load_model
 from ducos.errors import InputError
 from ducos.models import MODELS, Prediction, create
 from ducos.normalise import range_of
-from ducos.resize import bilinear, fill_holes, masked_bicubic, nearest
+from ducos.resize import bilinear, fill_holes, masked_bicubic, moved, nearest
 from ducos.tiling import needs_tiles, predict_tiled
 
 WEIGHTS = Path(__file__).parent / "weights"
@@ -110,6 +110,7 @@ def super_resolve(
     keep_holes: bool = False,
     consistent: bool = False,
     any_aspect: bool = False,
+    shift: tuple[float, float] = (0, 0),
     tile: str = "auto",
     accept_noncommercial: bool = False,
     progress: Callable[[float], None] | None = None,
@@ -127,6 +128,8 @@ def super_resolve(
         keep_holes: leave pixels that no measurement covers invalid instead of filling them.
         consistent: correct the result until it agrees with every valid measurement when shrunk.
         any_aspect: accept maps whose aspect ratio differs from the image's.
+        shift: pixels of the colour image by which the depth lies too far right and down, such as
+            `ducos doctor` measures; the result lies where the colours are.
         accept_noncommercial: the model's prompt may need weights that forbid commercial use.
         tile: "auto" works strip by strip where the whole pass would take more than 1 GB, with the
             same result; "off" never does; a size such as "400MB" sets another limit.
@@ -141,13 +144,15 @@ def super_resolve(
     image = read_colour(rgb)
     low = read_low(depth, unit, scale, mask)
     check_sizes(image.shape[:2], low.depth.shape, any_aspect)
+    steps = whole_steps(shift, image.shape[:2])
     network, name = resolve(model, accept_noncommercial=accept_noncommercial)
     if isinstance(model, str | Path) or model is None:
         network = network.to(device)  # a module that was handed in stays where its owner put it
     else:
         device = next((p.device for p in network.parameters()), torch.device(device))
 
-    rgb_tensor = torch.tensor(image).permute(2, 0, 1)[None].contiguous()
+    # The picture goes to the measurements, not they to it: no measurement is resampled.
+    rgb_tensor = moved(torch.tensor(image).permute(2, 0, 1)[None], *steps).contiguous()
     low_tensor = torch.from_numpy(low.depth)[None, None]
     valid = torch.from_numpy(low.valid)[None, None]
     was_training = network.training
@@ -166,17 +171,32 @@ def super_resolve(
         full = full.clamp_min(0.5 * nearest_measured)
     if consistent:
         full = make_consistent(full, low_tensor, valid)
+    residual = disagreement(full, low_tensor, valid)
     source = trace(valid, (image.shape[0], image.shape[1]))
+    sigma = prediction.aux.get("sigma")
+    # Back onto the picture; what comes in at a border was not in the depth camera's view.
+    back = (-steps[0], -steps[1])
+    full = moved(full, *back)[0, 0]
+    source = moved(source, *back, beyond=3)
+    sigma = None if sigma is None else moved(sigma.cpu(), *back)[0, 0].clone()
     covered = source == 1 if keep_holes else torch.ones_like(source, dtype=torch.bool)
     source = torch.where(covered, source, torch.zeros_like(source))
-    out = torch.where(covered, full[0, 0], torch.zeros_like(full[0, 0]))
-    sigma = prediction.aux.get("sigma")
-    residual = disagreement(full, low_tensor, valid)
-    maps: dict[str, Any] = {"depth": out, "valid": covered, "source": source}
-    maps["sigma"] = None if sigma is None else sigma[0, 0].cpu().clone()
+    out = torch.where(covered, full, torch.zeros_like(full))
+    maps: dict[str, Any] = {"depth": out, "valid": covered, "source": source, "sigma": sigma}
     if not as_tensor:
         maps = {key: None if value is None else value.numpy() for key, value in maps.items()}
     return Result(**maps, note=low.note, model=name, residual=residual)
+
+
+def whole_steps(shift: tuple[float, float], size: tuple[int, ...]) -> tuple[int, int]:
+    """A shift (right, down) as whole pixels (right, down); refuses what leaves no overlap."""
+    H, W = size
+    if not (np.isfinite(shift).all() and abs(shift[0]) < W / 2 and abs(shift[1]) < H / 2):
+        raise InputError(
+            f"a shift is given in pixels of the colour image, right and down, and stays below half "
+            f"of its {W}×{H}; got {shift[0]:g},{shift[1]:g}"
+        )
+    return round(shift[0]), round(shift[1])
 
 
 def memory_limit(tile: str) -> int | None:

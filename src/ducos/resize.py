@@ -139,3 +139,17 @@ def pad_to_multiple(x: Tensor, multiple: int) -> Tensor:
         return x
     mode = "reflect" if bottom < H and right < W else "replicate"
     return F.pad(x, (0, right, 0, bottom), mode=mode)
+
+
+def moved(x: Tensor, right: int, down: int, beyond: float | None = None) -> Tensor:
+    """Maps (..., H, W) moved by whole pixels; what comes in repeats the border, or is `beyond`."""
+    if right == down == 0:
+        return x
+    H, W = x.shape[-2:]
+    rows = torch.arange(H, device=x.device) - down  # where each row comes from
+    columns = torch.arange(W, device=x.device) - right
+    out = x.index_select(-2, rows.clamp(0, H - 1)).index_select(-1, columns.clamp(0, W - 1))
+    if beyond is None:
+        return out
+    inside = ((rows >= 0) & (rows < H))[:, None] & ((columns >= 0) & (columns < W))
+    return torch.where(inside, out, torch.full_like(out, beyond))

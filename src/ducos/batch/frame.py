@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from ducos import io
 from ducos.colour import write_image
+from ducos.doctor.correction import shift_to_undo
 from ducos.infer import Result, read_colour, read_low, super_resolve
 
 KEEP_LAYERS = (".npz", ".exr", ".h5", ".hdf5")
@@ -16,7 +17,10 @@ KEEP_LAYERS = (".npz", ".exr", ".h5", ".hdf5")
 
 @dataclass(frozen=True)
 class Options:
-    """How every pair of a batch is super-resolved; the meanings are those of `super_resolve`."""
+    """How every pair of a batch is super-resolved; the meanings are those of `super_resolve`.
+
+    shift: as text; see `ducos.doctor.correction`. "auto" measures every pair by itself.
+    """
 
     model: str | None = None
     unit: str = "auto"
@@ -24,6 +28,7 @@ class Options:
     keep_holes: bool = False
     consistent: bool = False
     any_aspect: bool = False
+    shift: str = "off"
     tile: str = "auto"
     accept_noncommercial: bool = False
 
@@ -34,6 +39,7 @@ def upscale_files(
     """Super-resolve one pair and write it, and a picture of it; returns the map that was read."""
     image = read_colour(rgb)
     low = read_low(depth, options.unit, options.scale, mask)
+    correction = shift_to_undo(options.shift, image, low)
     result = super_resolve(
         image,
         low,
@@ -41,6 +47,7 @@ def upscale_files(
         keep_holes=options.keep_holes,
         consistent=options.consistent,
         any_aspect=options.any_aspect,
+        shift=(correction.x, correction.y),
         tile=options.tile,
         accept_noncommercial=options.accept_noncommercial,
     )

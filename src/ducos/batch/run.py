@@ -23,6 +23,7 @@ from ducos.batch.frame import Options
 from ducos.batch.journal import UNFINISHED, Journal, Record, claimed, digest_of, stamps_of
 from ducos.batch.pairs import PREVIEWS, Failure, FramePair, result_names
 from ducos.batch.worker import Answer, Job, Worker
+from ducos.doctor.correction import parse_shift
 from ducos.errors import InputError
 from ducos.files import atomic_write
 from ducos.infer import WEIGHTS, memory_limit, resolve
@@ -143,6 +144,7 @@ def check(
         raise InputError(f"got {workers} workers, expected at least 1")
     io.as_depth(np.ones((2, 2), np.float32), options.unit, scale=options.scale)  # or complain
     memory_limit(options.tile)  # or complain
+    parse_shift(options.shift)  # or complain
     inputs = {
         os.path.realpath(path)
         for pair in pairs

@@ -18,6 +18,7 @@ from ducos.cli.options import (
     KeepHoles,
     Model,
     Scale,
+    Shift,
     Tile,
     Unit,
 )
@@ -43,6 +44,7 @@ def batch(
     keep_holes: KeepHoles = False,
     consistent: Consistent = False,
     any_aspect: AnyAspect = False,
+    shift: Shift = "off",
     tile: Tile = "auto",
     accept_noncommercial: AcceptNoncommercial = False,
     suffix: Annotated[
@@ -75,6 +77,7 @@ def batch(
         keep_holes=keep_holes,
         consistent=consistent,
         any_aspect=any_aspect,
+        shift=shift,
         tile=tile,
         accept_noncommercial=accept_noncommercial,
     )

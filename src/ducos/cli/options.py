@@ -22,3 +22,10 @@ AnyAspect = Annotated[bool, typer.Option(help="Accept differing aspect ratios.")
 Tile = Annotated[
     str, typer.Option(help="Memory for strips of a large picture: auto, off, or such as 400MB.")
 ]
+Shift = Annotated[
+    str,
+    typer.Option(
+        help="Where the depth lies on the colour image: pixels too far right and down, such as"
+        " 12,-3; auto measures it as `ducos doctor` does and acts if sure."
+    ),
+]

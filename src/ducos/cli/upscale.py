@@ -17,12 +17,14 @@ from ducos.cli.options import (
     KeepHoles,
     Model,
     Scale,
+    Shift,
     Tile,
     Unit,
 )
 from ducos.errors import InputError
 
 if TYPE_CHECKING:
+    from ducos.doctor.correction import Correction
     from ducos.infer import Result
     from ducos.io import DepthMap, Written
 
@@ -59,6 +61,7 @@ def upscale(
     cloud_preview: Annotated[Path | None, typer.Option(help="Picture of the cloud.")] = None,
     consistent: Consistent = False,
     any_aspect: AnyAspect = False,
+    shift: Shift = "off",
     tile: Tile = "auto",
     accept_noncommercial: AcceptNoncommercial = False,
     as_json: Json = False,
@@ -68,6 +71,7 @@ def upscale(
     Example: ducos upscale rgb.png depth.png -o sharp.exr --preview look.png
     """
     from ducos.batch.frame import write_preview, write_result
+    from ducos.doctor.correction import parse_shift, shift_to_undo
     from ducos.files import check_output
     from ducos.infer import read_colour, read_low, super_resolve
 
@@ -75,6 +79,7 @@ def upscale(
     for path in (out, preview, cloud, mesh, cloud_preview):
         if path:
             check_output(path)
+    parse_shift(shift)  # or complain
     image = read_colour(rgb)
     low = read_low(depth, unit, scale, mask)
     if depth_intrinsics or extrinsics:
@@ -84,6 +89,7 @@ def upscale(
             print(sentence)
     views.check(low)
     with waiting("super-resolving", quiet=as_json) as progress:
+        correction = shift_to_undo(shift, image, low)
         result = super_resolve(
             image,
             low,
@@ -91,6 +97,7 @@ def upscale(
             keep_holes=keep_holes,
             consistent=consistent,
             any_aspect=any_aspect,
+            shift=(correction.x, correction.y),
             tile=tile,
             progress=progress,
             accept_noncommercial=accept_noncommercial,
@@ -100,10 +107,12 @@ def upscale(
         write_preview(preview, image, low, result)
     views.write(result, image)
     if as_json:
-        print(json.dumps(facts(out, preview, low, result, written)))
+        print(json.dumps(facts(out, preview, low, result, written, correction)))
         return
     for line in sentences(low, result):
         print(line)
+    if correction.note:
+        print(correction.note)
     if result.model == "bicubic" and model is None:
         print("no trained weights are installed: this is mask-aware bicubic interpolation")
     print(f"wrote {out}" + (f" and {preview}" if preview else ""))
@@ -169,7 +178,12 @@ class Views:
 
 
 def facts(
-    out: Path, preview: Path | None, low: "DepthMap", result: "Result", written: "Written"
+    out: Path,
+    preview: Path | None,
+    low: "DepthMap",
+    result: "Result",
+    written: "Written",
+    correction: "Correction",
 ) -> dict[str, Any]:
     """The summary for programs."""
     from ducos.infer import SOURCES
@@ -187,6 +201,7 @@ def facts(
         "min": float(shown.min()),
         "max": float(shown.max()),
         "residual": result.residual,
+        "shift": vars(correction),
         "written": vars(written),
     }
 

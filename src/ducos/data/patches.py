@@ -27,7 +27,7 @@ from ducos.data.augment import (
 from ducos.data.measured import common_ratio, cut_measured, patch_sides
 from ducos.data.pair import Dataset, Pair
 from ducos.degrade import DEGRADATIONS
-from ducos.degrade.sensors import moved
+from ducos.degrade.sensors import each_moved
 from ducos.errors import InputError
 from ducos.normalise import Range, range_of
 from ducos.prompts.cache import FeatureCache, cut, patch_place
@@ -187,7 +187,7 @@ class PatchBatches:
             furthest = self.augmentation.misplace * scale
             moves = torch.from_numpy(rng.uniform(-furthest, furthest, (len(pairs), 2))).round()
             moves = moves.long()
-            scene = (moved(target, moves), moved(valid, moves), moved(rgb, moves))
+            scene = (each_moved(target, moves), each_moved(valid, moves), each_moved(rgb, moves))
         low, low_valid = DEGRADATIONS[name](*scene, size, generator)
         return Patches(rgb, target, valid, low, low_valid, inverse, places)
 

@@ -250,23 +250,12 @@ def misregister(
     Colour and depth cameras are calibrated only so well: each map of the batch is moved by a whole
     number of pixels along each axis; what comes in from outside the image is unknown.
     """
-    B, _, H, W = target.shape
-    moves = (uniform(target, (B, 2), generator) * (2 * largest + 1)).long() - largest
-    rows = torch.arange(H, device=target.device) - moves[:, :1]  # (B, H), where each comes from
-    columns = torch.arange(W, device=target.device) - moves[:, 1:]  # (B, W)
-    known_rows = ((rows >= 0) & (rows < H))[:, None, :, None]
-    known_columns = ((columns >= 0) & (columns < W))[:, None, None, :]
-    known = moved(valid, moves) & known_rows & known_columns
-    return bicubic(moved(target, moves), known, rgb, size)
+    moves = (uniform(target, (target.shape[0], 2), generator) * (2 * largest + 1)).long() - largest
+    known = each_moved(valid, moves, beyond=False)
+    return bicubic(each_moved(target, moves), known, rgb, size)
 
 
-def moved(x: Tensor, moves: Tensor) -> Tensor:
-    """Each map of (B, C, H, W) moved by whole pixels, moves (B, 2): down and right; the border is
-    repeated into what comes in from outside."""
-    H, W = x.shape[-2:]
-    maps = []
-    for one, (down, right) in zip(x, moves.tolist(), strict=True):
-        rows = (torch.arange(H, device=x.device) - down).clamp(0, H - 1)
-        columns = (torch.arange(W, device=x.device) - right).clamp(0, W - 1)
-        maps.append(one.index_select(1, rows).index_select(2, columns))
-    return torch.stack(maps)
+def each_moved(x: Tensor, moves: Tensor, beyond: bool | None = None) -> Tensor:
+    """Each map of (B, C, H, W) moved by its own moves (B, 2), down and right; see resize.moved."""
+    pairs = zip(x, moves.tolist(), strict=True)
+    return torch.stack([resize.moved(one, right, down, beyond) for one, (down, right) in pairs])

@@ -10,7 +10,8 @@ sentence, the numbers it rests on, and what to do. Severities:
 A sound pair has notes at most. `docs/doctor.md` states how often each check is right.
 
 Chapters: `units`, `levels` and `pixels` look at the depth map alone, `colour` at the picture and at
-how the map lies on it; `registration` measures that, by `edges` first and then by `refinement`.
+how the map lies on it; `registration` measures that, by `edges` first and then by `refinement`;
+`correction` turns it into the shift that `ducos upscale --shift auto` undoes.
 """
 
 from pathlib import Path

@@ -116,6 +116,12 @@ def check_orientation(image: Floats, low: DepthMap) -> Iterator[Finding]:
         )
 
 
+def is_misaligned(shift: Misalignment, ratio: float) -> bool:
+    """Whether a shift is certain and large enough to act on; ratio: of colour to depth size."""
+    limit = max(ALIGNED, ALIGNED_LOW * ratio, 2 * shift.spread)
+    return shift.certain and shift.length > limit and shift.doubt_of_zero >= SURE
+
+
 def check_shift(shift: Misalignment, facts: dict[str, Any]) -> Iterator[Finding]:
     """misaligned, alignment-unknown; sets the fact `misalignment`, None where unknown."""
     facts["misalignment"] = asdict(shift) if shift.certain else None
@@ -129,9 +135,7 @@ def check_shift(shift: Misalignment, facts: dict[str, Any]) -> Iterator[Finding]
             numbers,
         )
         return
-    ratio = max(facts["ratio"])
-    limit = max(ALIGNED, ALIGNED_LOW * ratio, 2 * shift.spread)
-    if shift.length > limit and shift.doubt_of_zero >= SURE:
+    if is_misaligned(shift, max(facts["ratio"])):
         across = f"{abs(shift.x):.1f} px to the {'right' if shift.x > 0 else 'left'}"
         down = f"{abs(shift.y):.1f} px {'down' if shift.y > 0 else 'up'}"
         yield Finding(
@@ -139,6 +143,6 @@ def check_shift(shift: Misalignment, facts: dict[str, Any]) -> Iterator[Finding]
             "warning",
             f"the depth lies {across} and {down} against the colour image (± {shift.spread:.1f})",
             "register the depth to the colour camera (--depth-intrinsics, --rgb-intrinsics, "
-            "--extrinsics), or shift it back",
+            f"--extrinsics), or move it back (--shift {shift.x:.0f},{shift.y:.0f})",
             numbers,
         )
