@@ -21,21 +21,26 @@ SURELY = 0.1  # colour pixels: no answer is better than that
 CONTRADICTION = 1.5, 0.5  # between the two answers, in colour and depth pixels
 WINDOWS, FEWEST_WINDOWS = 600, 30  # around depth edges
 LEAST_JUMP = 0.03  # of the depth, between neighbours: what makes such an edge
+NEAR = np.array([-1, 0, 1])  # steps around a rival
 COLOUR_NOISE = 1e-4  # variance: fainter colours explain nothing
 
 
-def refined(first: Misalignment, rgb: Floats, depth: Floats, valid: Mask) -> Misalignment:
+def refined(
+    first: Misalignment, rivals: NDArray[np.floating], rgb: Floats, depth: Floats, valid: Mask
+) -> Misalignment:
     """The shift near the first answer at which colours explain the depth best.
 
     Two square grids of shifts, the second half as wide and half as coarse; the scatter is the
     second one's. The result is the mean of both answers, each weighted by the inverse of its
-    squared scatter. Maps without enough windows keep the first answer.
+    squared scatter. Maps without enough windows keep the first answer. If colours explain more at
+    one of the rivals (n, 2), other shifts at which edges agree, the doctor cannot tell.
     """
     h, w = depth.shape
     ratio = max(1.0, rgb.shape[0] / h, rgb.shape[1] / w)
     half = 4 if ratio < 1.5 else 3 if ratio < 3 else 2  # of a window, in depth pixels
     # Windows that reach out of the picture at any shift tried are of no use.
-    farthest = max(abs(first.x), abs(first.y)) / ratio + 2 if ratio > 1 else first.length + 5
+    longest = max(abs(first.x), abs(first.y), *np.abs(rivals).flat)
+    farthest = longest / ratio + 2 if ratio > 1 else longest + 5
     centres = _edge_windows(depth, valid, half, half + int(np.ceil(farthest)))
     if len(centres) < FEWEST_WINDOWS:
         return _kept(first, ratio)
@@ -43,6 +48,10 @@ def refined(first: Misalignment, rgb: Floats, depth: Floats, valid: Mask) -> Mis
     blocks = (BLOCKS * centres[:, 0] // h) * BLOCKS + BLOCKS * centres[:, 1] // w
     which, members = np.unique(blocks, return_inverse=True)
     step, reach = max(1.0, ratio / 4), 2
+    at_rivals = [
+        _explained(rgb, depth, centres, half, r[0] + step * NEAR, r[1] + step * NEAR).sum(0).max()
+        for r in rivals
+    ]
     for turn in range(2):
         grid = np.arange(-reach, reach + 1) * step
         explained = _explained(rgb, depth, centres, half, x + grid, y + grid)
@@ -51,6 +60,7 @@ def refined(first: Misalignment, rgb: Floats, depth: Floats, valid: Mask) -> Mis
         total = scores.sum(0)
         across, down = peak(total)
         if turn == 0:
+            outdone = max(at_rivals, default=0) > total.max()
             x, y = x + across * step, y + down * step
             step /= 2
     peaks = np.array([peak(surface) for surface in drawn_anew(scores)])
@@ -60,6 +70,8 @@ def refined(first: Misalignment, rgb: Floats, depth: Floats, valid: Mask) -> Mis
     apart = np.hypot(x - first.x, y - first.y)
     if apart > max(_limit(CONTRADICTION, ratio), 2 * np.hypot(spread, first.spread)):
         reason = "edges and colours ask for different shifts"
+    elif outdone:
+        reason = "another shift fits the colours better"
     elif len(which) < FEWEST_BLOCKS:
         reason = "there are too few depth edges"
     trust, first_trust = (max(each, SURELY) ** -2 for each in (spread, first.spread))

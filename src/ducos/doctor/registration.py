@@ -31,6 +31,7 @@ from ducos.doctor.shifts import (
     FEWEST_BLOCKS,
     Misalignment,
     drawn_anew,
+    other_peaks,
     peak,
     scatter,
     strength,
@@ -53,8 +54,12 @@ def misalignment(rgb: Floats, depth: Floats, valid: Mask) -> Misalignment:
     scores = agreement(colour_edges(rgb, size), depth_edges(depth, valid, size), reach, BLOCKS)
     ratios = size[0] / depth.shape[0], size[1] / depth.shape[1]
     scores = ndimage.gaussian_filter(scores, (0, SMOOTHING * ratios[0], SMOOTHING * ratios[1]))
-    first = _best_shift(scores, (W / size[1], H / size[0]), max(1.0, *ratios))
-    return refined(first, rgb, depth, valid) if first.certain else first
+    to_colour = (W / size[1], H / size[0])
+    first = _best_shift(scores, to_colour, max(1.0, *ratios))
+    if not first.certain:
+        return first
+    rivals = other_peaks(scores.sum(0), max(2, *ratios)) * to_colour
+    return refined(first, rivals, rgb, depth, valid)
 
 
 def _best_shift(

@@ -7,9 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import ndimage
 
 BLOCKS, DRAWS = 6, 200  # blocks per axis and draws of the bootstrap
 FEWEST_BLOCKS = 4  # with depth edges in them
+RIVALS = 4  # other peaks that the second answer looks at
 
 
 @dataclass
@@ -51,6 +53,24 @@ def peak(surface: NDArray[np.floating]) -> tuple[float, float]:
         return at + (0.5 * (before - after) / bend if bend < 0 else 0.0)
 
     return refined(surface[row], int(column)) - reach, refined(surface[:, column], int(row)) - reach
+
+
+def other_peaks(surface: NDArray[np.floating], apart: float) -> NDArray[np.floating]:
+    """(n, 2), (x, y) against the centre: the highest local maxima beside the best, and the centre.
+
+    Each is the highest within `apart` of itself, and none is nearer than that to the best.
+    """
+    reach = surface.shape[0] // 2
+    highest = ndimage.maximum_filter(surface, 2 * round(apart) + 1) == surface
+    highest[reach, reach] = True
+    rows, columns = np.nonzero(highest)
+    order = np.argsort(-surface[rows, columns], kind="stable")
+    best = order[0]
+    away = np.hypot(rows - rows[best], columns - columns[best]) > apart
+    kept = [n for n in order if away[n]][:RIVALS]
+    middle = np.flatnonzero((rows == reach) & (columns == reach) & away)
+    kept = list(dict.fromkeys([*kept, *middle]))
+    return np.stack([columns[kept], rows[kept]], 1).astype(float).reshape(-1, 2) - reach
 
 
 def strength(surface: NDArray[np.floating], within: int | None = None) -> float:
