@@ -326,6 +326,16 @@ def test_a_square_map_under_an_oblong_picture_is_taken_as_upright(size: tuple[in
     assert UPRIGHT in orientation_strengths(rgb, depth, depth > 0)
 
 
+def test_things_apart_at_the_smallest_value_were_clipped_and_one_box_was_not():
+    rgb, _ = sound_pair(0)
+    wall = np.linspace(2, 3, 80, dtype=np.float32) * np.ones((60, 1), np.float32)
+    box, two = wall.copy(), wall.copy()
+    box[20:40, 20:40] = 0.8
+    two[20:40, 10:25] = two[20:40, 50:65] = 0.8
+    assert examine(rgb, in_metres(box)).find("saturated-near") is None
+    assert examine(rgb, in_metres(two)).find("saturated-near") is not None
+
+
 # --------------------------------------------------------------------------- undoing a shift
 
 

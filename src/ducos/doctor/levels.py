@@ -19,6 +19,7 @@ FEWEST_LEVELS = 64  # of a relative map
 PILE_SHARE = 0.01  # of the valid pixels
 PILE_HEIGHT = 12.0  # times what the neighbouring levels hold
 SMOOTH, CONTINUING = 0.03, 0.25  # step at the rim of a pile, and share of the rim with such steps
+SECOND_PART = 0.1  # of a pile: its second largest connected area
 
 
 def check_flat(low: DepthMap) -> list[Finding]:
@@ -119,7 +120,7 @@ def check_saturation(low: DepthMap, facts: dict[str, Any]) -> Iterator[Finding]:
         if at_end <= max(PILE_SHARE, PILE_HEIGHT * beside * step / nearby, 0.5 * beside):
             continue
         pile = low.valid & (np.abs(low.depth - end) < 0.5 * step)
-        if code == "saturated-near" and not _continues(low, pile):
+        if code == "saturated-near" and not (_continues(low, pile) or _in_parts(pile)):
             continue  # the front of a box that happens to face the camera
         yield Finding(
             code,
@@ -137,3 +138,9 @@ def _continues(low: DepthMap, pile: Mask) -> bool:
     end = float(low.depth[pile].mean())
     steps = np.abs(low.depth[rim] - end)
     return bool(steps.size) and float((steps < SMOOTH * abs(end)).mean()) > CONTINUING
+
+
+def _in_parts(pile: Mask) -> bool:
+    """Whether this area is several: two things hardly face the camera at exactly one distance."""
+    sizes = np.sort(np.bincount(ndimage.label(pile)[0].ravel())[1:])
+    return len(sizes) > 1 and float(sizes[-2]) > SECOND_PART * pile.sum()
