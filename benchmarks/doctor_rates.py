@@ -1,15 +1,16 @@
 """How often `ducos doctor` is right: quiet on sound pairs, loud on injected faults.
 
-Four tables, on every set of a bench folder (see `ducos.data.bench`) and on generated shapes:
+Five tables, on every set of a bench folder (see `ducos.data.bench`) and on generated shapes:
 
 1. sound pairs, as they are and shrunk: which warnings or errors appear;
 2. units: the map stored in several ways; right, asked (a warning with the true scale among the
    candidates) or wrong;
 3. misregistration: the depth moved by known amounts; how many are named, error in pixels, also
    against what was found for the unmoved pair, since real pairs may be off by themselves;
-4. other faults: how many are named.
+4. other faults: how many are named;
+5. misregistration of maps as sensors make them (`ducos.degrade`, ratio 4, metric sets).
 
-    python benchmarks/doctor_rates.py BENCH [--most 8] [--sets NAME,NAME] [--tables 1,2,3,4]
+    python benchmarks/doctor_rates.py BENCH [--most 8] [--sets NAME,NAME] [--tables 1,2,3,4,5]
 """
 
 import argparse
@@ -23,6 +24,7 @@ import torch
 from ducos.data.bench import Bench
 from ducos.data.pair import Dataset, Pair
 from ducos.data.shapes import Shapes
+from ducos.degrade import DEGRADATIONS
 from ducos.degrade.resampling import area, nearest
 from ducos.doctor import Report, examine
 from ducos.errors import InputError
@@ -155,6 +157,38 @@ def shift_table(sets: list[Dataset], most: int) -> None:
             )
 
 
+def sensor_table(sets: list[Dataset], most: int) -> None:
+    print(
+        "\n| sensor | cases | can tell | error px: median, largest | moved and named | "
+        "unmoved, but named |\n|---|---|---|---|---|---|"
+    )
+    pairs = [pair for dataset in sets if dataset.unit == "m" for pair in chosen(dataset, most)]
+    for name in ("area", "tof", "lidar", "stereo", "noisy"):
+        errors, moved, named, still, false = [], 0, 0, 0, 0
+        for seed, pair in enumerate(pairs):
+
+            def sensor(target, valid, rgb, size, name=name, seed=seed) -> tuple:
+                generator = torch.Generator().manual_seed(seed)
+                return DEGRADATIONS[name](target, valid, rgb, size, generator)
+
+            for shift in SHIFTS[:3]:
+                report = examine(*low_map(pair, 4, "m", shift, sensor))
+                told = report.find("misaligned") is not None
+                if shift == (0, 0):
+                    still, false = still + 1, false + told
+                else:
+                    moved, named = moved + 1, named + told
+                if report.shift is not None and report.shift.certain:
+                    away = np.array([report.shift.x, report.shift.y]) - shift
+                    errors.append(float(np.hypot(*away)))
+        figures = f"{np.median(errors):.2f}, {max(errors):.2f}" if errors else "–"
+        print(
+            f"| {name} | {moved + still} | {len(errors)} | {figures} | {named} of {moved} | "
+            f"{false} of {still} |",
+            flush=True,
+        )
+
+
 def faulty(pair: Pair, unit: str) -> Iterator[tuple[str, str, np.ndarray, DepthMap]]:
     """(fault with its strength, code it must get, rgb, depth)."""
     rng = np.random.default_rng(0)
@@ -210,7 +244,7 @@ def main() -> None:
     parser.add_argument("bench", type=Path)
     parser.add_argument("--most", type=int, default=8, help="pairs per set")
     parser.add_argument("--sets", default="", help="names of the sets; default: all")
-    parser.add_argument("--tables", default="1,2,3,4")
+    parser.add_argument("--tables", default="1,2,3,4,5")
     options = parser.parse_args()
     torch.set_num_threads(1)
     wanted = [name for name in options.sets.split(",") if name]
@@ -220,7 +254,8 @@ def main() -> None:
             sets.append(Bench(folder))
     if not sets:
         raise InputError(f"{options.bench} holds no set named {options.sets}")
-    for number, table in enumerate((clean_table, unit_table, shift_table, fault_table), 1):
+    tables = (clean_table, unit_table, shift_table, fault_table, sensor_table)
+    for number, table in enumerate(tables, 1):
         if str(number) in options.tables.split(","):
             table(sets, options.most)
 

@@ -21,6 +21,7 @@ from ducos.cloud import cloud_picture, orbit, point_cloud, render
 from ducos.colour import colourise
 from ducos.degrade import DEGRADATIONS
 from ducos.doctor import examine
+from ducos.doctor.correction import shift_to_undo
 from ducos.doctor.picture import report_picture
 from ducos.example import LOW, RGB, TRUTH
 from ducos.infer import Result, load, super_resolve
@@ -209,6 +210,19 @@ def doctor_faults(example: Example) -> Picture:
         return report_picture(examine(RGB, Path(folder) / "spoilt.png"))
 
 
+def shift(example: Example) -> Picture:
+    """The pair moved by 2 and 1 of its pixels: upscaled as it is, and moved back as measured."""
+    beside = io.as_depth(np.roll(example.low, (1, 2), (0, 1)), unit="m")
+    found = shift_to_undo("auto", example.rgb, beside)
+    panels = [("colour", np.rint(255 * example.rgb).astype(np.uint8))]
+    for words, by in (("off", (0, 0)), (f"auto: {found.x:.0f},{found.y:.0f}", (found.x, found.y))):
+        result = super_resolve(example.rgb, beside, shift=by)
+        error = np.abs(result.depth - example.truth)[example.truth_valid]
+        caption = f"--shift {words}; off by {100 * error.mean():.1f} cm on average"
+        panels.append((caption, example.scale.paint(result.depth, result.valid)))
+    return np.vstack([grid(panels, columns=3, width=480), example.scale.bar(1440)])
+
+
 def simulate(example: Example, name: str) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
     """The example's truth through a degradation, at a quarter of its size, seed 0."""
     target = torch.tensor(example.truth)[None, None]
@@ -266,6 +280,7 @@ PICTURES: dict[str, Callable[[Example], Picture]] = {
     "holes": holes,
     "doctor-sound": doctor_sound,
     "doctor-faults": doctor_faults,
+    "shift": shift,
 }
 
 
