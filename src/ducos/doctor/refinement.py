@@ -21,7 +21,6 @@ SURELY = 0.1  # colour pixels: no answer is better than that
 CONTRADICTION = 1.5, 0.5  # between the two answers, in colour and depth pixels
 WINDOWS, FEWEST_WINDOWS = 600, 30  # around depth edges
 LEAST_JUMP = 0.03  # of the depth, between neighbours: what makes such an edge
-NEAR = np.array([-1, 0, 1])  # steps around a rival
 COLOUR_NOISE = 1e-4  # variance: fainter colours explain nothing
 
 
@@ -39,8 +38,7 @@ def refined(
     ratio = max(1.0, rgb.shape[0] / h, rgb.shape[1] / w)
     half = 4 if ratio < 1.5 else 3 if ratio < 3 else 2  # of a window, in depth pixels
     # Windows that reach out of the picture at any shift tried are of no use.
-    longest = max(abs(first.x), abs(first.y), *np.abs(rivals).flat)
-    farthest = longest / ratio + 2 if ratio > 1 else longest + 5
+    farthest = max(abs(first.x), abs(first.y)) / ratio + 2 if ratio > 1 else first.length + 5
     centres = _edge_windows(depth, valid, half, half + int(np.ceil(farthest)))
     if len(centres) < FEWEST_WINDOWS:
         return _kept(first, ratio)
@@ -48,10 +46,6 @@ def refined(
     blocks = (BLOCKS * centres[:, 0] // h) * BLOCKS + BLOCKS * centres[:, 1] // w
     which, members = np.unique(blocks, return_inverse=True)
     step, reach = max(1.0, ratio / 4), 2
-    at_rivals = [
-        _explained(rgb, depth, centres, half, r[0] + step * NEAR, r[1] + step * NEAR).sum(0).max()
-        for r in rivals
-    ]
     for turn in range(2):
         grid = np.arange(-reach, reach + 1) * step
         explained = _explained(rgb, depth, centres, half, x + grid, y + grid)
@@ -60,7 +54,6 @@ def refined(
         total = scores.sum(0)
         across, down = peak(total)
         if turn == 0:
-            outdone = max(at_rivals, default=0) > total.max()
             x, y = x + across * step, y + down * step
             step /= 2
     peaks = np.array([peak(surface) for surface in drawn_anew(scores)])
@@ -70,7 +63,7 @@ def refined(
     apart = np.hypot(x - first.x, y - first.y)
     if apart > max(_limit(CONTRADICTION, ratio), 2 * np.hypot(spread, first.spread)):
         reason = "edges and colours ask for different shifts"
-    elif outdone:
+    elif _outdone((x, y), rivals, rgb, depth, centres, half):
         reason = "another shift fits the colours better"
     elif len(which) < FEWEST_BLOCKS:
         reason = "there are too few depth edges"
@@ -81,6 +74,28 @@ def refined(
     if not reason and spread > _limit(LARGEST_REFINED_SPREAD, ratio):
         reason = "different parts of the picture ask for different shifts"
     return replace(first, x=x, y=y, spread=spread, certain=not reason, reason=reason)
+
+
+def _outdone(
+    shift: tuple[float, float],
+    rivals: NDArray[np.floating],
+    rgb: Floats,
+    depth: Floats,
+    centres: NDArray[np.intp],
+    half: int,
+) -> bool:
+    """Whether colours explain more of the depth near a rival (n, 2) than near the shift."""
+    (H, W), (h, w) = rgb.shape[:2], depth.shape
+    ratio = max(1.0, H / h, W / w)
+    near = np.array([-1, 0, 1]) * max(1.0, ratio / 4)
+    # All are judged by the windows that stay inside the picture at every one of them.
+    margin = half + int(np.ceil((np.abs([shift, *rivals]).max() + near[-1]) / ratio))
+    inside = ((centres >= margin) & (centres < np.array([h, w]) - margin)).all(1)
+    heights = [
+        _explained(rgb, depth, centres[inside], half, x + near, y + near).sum(0).max()
+        for x, y in [shift, *rivals]
+    ]
+    return max(heights[1:], default=0.0) > heights[0]
 
 
 def _kept(first: Misalignment, ratio: float) -> Misalignment:
