@@ -11,7 +11,8 @@ than 2 % of the depth from both surfaces. Coverage: share of pixels whose error 
 two sigma; of a normal distribution it would be 68 and 95 %. `soft` and `wavering` are bicubic maps
 of truth that is blurred, or whose edges drift about the image's, as measured truth does; for
 `picture moved` the colours lie up to three pixels beside depth and truth, as after a poor
-calibration; `blobs` are round holes knocked out of a bicubic map.
+calibration; `blobs` are round holes knocked out of a bicubic map; `misregister, auto` undoes the
+shift that `ducos doctor` measures, as `ducos upscale --shift auto` does.
 
     python benchmarks/rendered_sensors.py synth:data/heldout --images 22
 """
@@ -30,16 +31,18 @@ from ducos.data.augment import punch_holes, softened, wavered
 from ducos.data.pair import Pair
 from ducos.data.patches import REACH
 from ducos.degrade import DEGRADATIONS
+from ducos.doctor.correction import shift_to_undo
 from ducos.infer import load, predict
+from ducos.io import DepthMap
 from ducos.metrics import flying
 from ducos.normalise import range_of
-from ducos.resize import bicubic, fill_holes, low_size, nearest
+from ducos.resize import bicubic, fill_holes, low_size, moved, nearest
 
 CASES = [
     *(("bicubic", ratio) for ratio in (2, 4, 8, 16)),
     *(("tof", ratio) for ratio in (4, 8)),
     *((name, 4) for name in ("lidar", "stereo", "noisy")),
-    *(("misregister", ratio) for ratio in (2, 4)),
+    *((name, ratio) for name in ("misregister", "misregister, auto") for ratio in (2, 4)),
     *((name, ratio) for name in ("soft", "wavering") for ratio in (2, 4)),
     *(("picture moved", ratio) for ratio in (2, 4, 8, 16)),
     *(("blobs", ratio) for ratio in (4, 8)),
@@ -95,22 +98,32 @@ def measured(pair: Pair, name: str, ratio: int, model: nn.Module, seed: int) -> 
         rgb = rgb.roll((y, x), (2, 3))
     target, valid = (torch.from_numpy(m)[None, None] for m in (truth, mask))
     size = (target.shape[-2], target.shape[-1])
-    degrade: Callable[..., tuple[Tensor, Tensor]] = DEGRADATIONS.get(name, DEGRADATIONS["bicubic"])
+    sensor, _, auto = name.partition(", ")
+    degrade: Callable[..., tuple[Tensor, Tensor]]
+    degrade = DEGRADATIONS.get(sensor, DEGRADATIONS["bicubic"])
     generator = torch.Generator().manual_seed(seed)
     low, low_valid = degrade(target, valid, rgb, low_size(size, ratio), generator)
     if name == "blobs":
         low_valid = punch_holes(low_valid, 1.0, rng)
+    steps = (0, 0)
+    if auto:
+        as_read = DepthMap(low[0, 0].numpy(), low_valid[0, 0].numpy(), "m", 1.0, "rendered")
+        found = shift_to_undo(auto, pair.rgb, as_read)
+        steps = (round(found.x), round(found.y))
     with torch.inference_mode():
-        prediction = predict(model, rgb, low, low_valid)
+        prediction = predict(model, moved(rgb, *steps), low, low_valid)
+    depth, sigma = (
+        moved(x, -steps[0], -steps[1]) for x in (prediction.depth, prediction.aux["sigma"])
+    )
     base = bicubic(fill_holes(low, low_valid), size)
     limits = range_of(low, low_valid)
     share = limits.apply(target)
     knowable = (share > -REACH) & (share < 1 + REACH)
     under = nearest(low_valid.float(), size) > 0.5
     seen, unseen = valid & knowable & under, valid & knowable & ~under
-    errors = [(x - target)[m] for m in (valid, seen, unseen) for x in (base, prediction.depth)]
-    within = errors[3].abs() / prediction.aux["sigma"][seen]
-    hanging = [flying(x[0, 0].numpy(), truth, mask) for x in (base, prediction.depth)]
+    errors = [(x - target)[m] for m in (valid, seen, unseen) for x in (base, depth)]
+    within = errors[3].abs() / sigma[seen]
+    hanging = [flying(x[0, 0].numpy(), truth, mask) for x in (base, depth)]
     coverage = [float((within < k).float().mean()) for k in (1, 2)]
     return [*(float(e.square().mean().sqrt()) for e in errors), *hanging, *coverage]
 
