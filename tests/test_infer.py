@@ -19,12 +19,18 @@ def scene(h: int = 12, w: int = 16, H: int = 48, W: int = 64) -> tuple[np.ndarra
 
 
 @settings(max_examples=25, deadline=None)
-@given(H=st.integers(1, 70), W=st.integers(1, 70), h=st.integers(1, 30), w=st.integers(1, 30))
-def test_any_pair_of_sizes(H: int, W: int, h: int, w: int) -> None:
+@given(
+    H=st.integers(1, 70), W=st.integers(1, 70), h=st.integers(1, 30), w=st.integers(1, 30),
+    right=st.floats(-0.49, 0.49), down=st.floats(-0.49, 0.49),
+)  # fmt: skip
+def test_any_pair_of_sizes(H: int, W: int, h: int, w: int, right: float, down: float) -> None:
     rgb, depth = scene(h, w, H, W)
-    result = super_resolve(rgb, depth, model="bicubic", unit="m", any_aspect=True)
-    assert result.depth.shape == (H, W)
+    shift = (right * W, down * H)
+    result = super_resolve(rgb, depth, model="bicubic", unit="m", any_aspect=True, shift=shift)
+    assert result.depth.shape == result.source.shape == (H, W)
     assert np.isfinite(result.depth).all()
+    overlap = (H - abs(round(shift[1]))) * (W - abs(round(shift[0])))
+    assert (result.source == 1).sum() == overlap > 0
 
 
 @pytest.mark.parametrize(("h", "w", "H", "W"), [(12, 16, 49, 63), (16, 12, 64, 48), (9, 9, 9, 9)])
@@ -99,7 +105,6 @@ def test_a_consistent_result_shrinks_to_the_measurements(H: int, W: int) -> None
 
 def test_a_shift_brings_the_depth_onto_the_colours() -> None:
     rgb, depth = scene()
-    plain = super_resolve(rgb, depth, model="ducos-tiny", unit="m")
     # The same pair with its colours 5 px left and 3 px up: the depth lies right and below.
     seen = np.roll(rgb, (-3, -5), (0, 1))
     result = super_resolve(seen, depth, model="bicubic", unit="m", shift=(5.2, 2.9))
@@ -111,19 +116,20 @@ def test_a_shift_brings_the_depth_onto_the_colours() -> None:
     assert (result.source[:, -5:] == 3).all()
     kept = super_resolve(seen, depth, model="bicubic", unit="m", shift=(5, 3), keep_holes=True)
     assert np.array_equal(kept.valid, result.source == 1)
-    # A network is given the colours where the depth is, so that away from the borders nothing else
-    # changes; the shift back moves sigma with the depth.
-    network = super_resolve(np.roll(rgb, (0, -4), (0, 1)), depth, model="ducos-tiny", unit="m")
-    moved = super_resolve(
-        np.roll(rgb, (0, -4), (0, 1)), depth, model="ducos-tiny", unit="m", shift=(4, 0)
-    )
-    middle = np.s_[:, 28:36]
-    there = np.s_[:, 32:40]
-    assert (
-        np.abs(moved.depth[middle] - plain.depth[there]).mean()
-        < 0.2 * np.abs(network.depth[there] - plain.depth[there]).mean()
-    )
-    assert moved.sigma.shape == moved.depth.shape
+
+
+def test_a_network_sees_the_colours_where_the_depth_is() -> None:
+    rgb, depth = scene()
+    beside = np.roll(rgb, -4, 1)
+    sound = super_resolve(rgb, depth, model="ducos-tiny", unit="m")
+    left_alone = super_resolve(beside, depth, model="ducos-tiny", unit="m")
+    moved = super_resolve(beside, depth, model="ducos-tiny", unit="m", shift=(4, 0))
+    here, there = np.s_[:, 28:36], np.s_[:, 32:40]  # far from the borders, before and after
+    for name in ("depth", "sigma"):
+        wanted = getattr(sound, name)[there]
+        right = np.abs(getattr(moved, name)[here] - wanted).mean()
+        wrong = np.abs(getattr(left_alone, name)[there] - wanted).mean()
+        assert right < 0.2 * wrong
 
 
 @pytest.mark.parametrize("shift", [(32, 0), (0, -24), (np.nan, 0), (0, np.inf)])
