@@ -68,7 +68,7 @@ def examine(
     if not flat:
         findings += [*check_step(low, facts), *check_saturation(low, facts)]
         findings += [*check_noise(low, facts), *check_flying(low, facts)]
-        turned = list(check_orientation(image, low))
+        turned = list(check_orientation(image, low, facts))
         findings += turned
         if not turned:
             shift = misalignment(image, low.depth, low.valid)

@@ -20,7 +20,8 @@ Floats = NDArray[np.float32]
 
 LARGEST_USEFUL_RATIO = 20.0  # of colour to depth size
 SMALL_ASPECT_MISMATCH = 1.03  # up to here, sizes were rounded
-MIRROR_MARGIN, MIRROR_STRENGTH = 1.0, 4.0  # in the strengths of orientation_strengths
+MIRROR_MARGIN, MIRROR_STRENGTH = 0.7, 3.3  # in the strengths of orientation_strengths
+DROWNED = 0.1  # noise as a share of the depth: the edges found are the noise's
 ALIGNED, ALIGNED_LOW = 1.5, 0.3  # pixels of colour image and depth map: no shift to speak of
 SURE = 0.95  # share of bootstrap draws
 
@@ -98,8 +99,13 @@ def check_sizes(image: Floats, low: DepthMap) -> Iterator[Finding]:
         )
 
 
-def check_orientation(image: Floats, low: DepthMap) -> Iterator[Finding]:
-    """mirrored; turned-how where one of the two stands and the other does not."""
+def check_orientation(image: Floats, low: DepthMap, facts: dict[str, Any]) -> Iterator[Finding]:
+    """mirrored; turned-how where one of the two stands and the other does not.
+
+    Needs the fact `noise`.
+    """
+    if facts["noise"] > DROWNED:
+        return
     strengths = orientation_strengths(image, low.depth, low.valid)
     best = max(strengths, key=lambda way: strengths[way])
     clear = strengths[best] - strengths.get(UPRIGHT, 0.0) > MIRROR_MARGIN

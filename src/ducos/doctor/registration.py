@@ -96,7 +96,7 @@ def _best_shift(
 
 
 def orientation_strengths(rgb: Floats, depth: Floats, valid: Mask) -> dict[str, float]:
-    """How well edges agree, at the best small shift, if the depth was mirrored or turned so.
+    """How well edges agree if the depth was mirrored or turned so, and as it is.
 
     A strength is a score in standard deviations of the scores of all shifts. Quarter turns
     are tried only if the depth map stands where the image lies, or the reverse.
@@ -123,5 +123,6 @@ def orientation_strengths(rgb: Floats, depth: Floats, valid: Mask) -> dict[str, 
     for name, undo in ways.items():
         upright, known = (undo(plane).copy() for plane in (depth, valid))
         surface = agreement(colour, depth_edges(upright, known, size), reach, blocks=1).sum(0)
-        strengths[name] = strength(surface, reach // 3)
+        # As it is, it may lie beside the picture; to be called mirrored it must fit well in place.
+        strengths[name] = strength(surface, None if name == UPRIGHT else reach // 3)
     return strengths
