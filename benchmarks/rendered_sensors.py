@@ -8,8 +8,9 @@ The first is ruled by what a sensor cannot see at all, such as all beyond 5 m of
 method guesses. In holes: the other pixels whose truth lies in that range; bicubic's holes are
 filled without looking at the colours. Flying pixels: share of the pixels at depth edges farther
 than 2 % of the depth from both surfaces. Coverage: share of pixels whose error is within one and
-two sigma; of a normal distribution it would be 68 and 95 %. `soft` and `wavering` are bicubic maps
-of truth that is blurred, or whose edges drift about the image's, as measured truth does; for
+two sigma; of a normal distribution it would be 68 and 95 %. `soft`, `blurred` and `wavering` are
+bicubic maps of truth that is blurred by 0.3 to 1.3 pixels, by 3, or whose edges drift about the
+image's, as measured truth does; for
 `picture moved` the colours lie up to three pixels beside depth and truth, as after a poor
 calibration; `blobs` are round holes knocked out of a bicubic map; `misregister, auto` undoes the
 shift that `ducos doctor` measures, as `ducos upscale --shift auto` does.
@@ -43,7 +44,7 @@ CASES = [
     *(("tof", ratio) for ratio in (4, 8)),
     *((name, 4) for name in ("lidar", "stereo", "noisy")),
     *((name, ratio) for name in ("misregister", "misregister, auto") for ratio in (2, 4)),
-    *((name, ratio) for name in ("soft", "wavering") for ratio in (2, 4)),
+    *((name, ratio) for name in ("soft", "blurred", "wavering") for ratio in (2, 4)),
     *(("picture moved", ratio) for ratio in (2, 4, 8, 16)),
     *(("blobs", ratio) for ratio in (4, 8)),
 ]
@@ -90,7 +91,9 @@ def measured(pair: Pair, name: str, ratio: int, model: nn.Module, seed: int) -> 
     truth, mask = pair.target, pair.valid
     rng = np.random.default_rng(seed)
     if name == "soft":
-        truth = softened(truth, mask, rng)
+        truth = softened(truth, mask, rng.uniform(0.3, 1.3))
+    if name == "blurred":
+        truth = softened(truth, mask, 3)
     if name == "wavering":
         truth, mask = wavered(truth, mask, rng)
     if name == "picture moved":

@@ -410,16 +410,16 @@ def test_tof_grain_size_makes_spots():
     assert spots.min() < 0.1 < 0.8 < spots.max()  # drawn per map
 
 
-def test_tof_error_grows_with_distance_and_leans_to_the_far_side():
+def test_tof_error_grows_with_distance_and_has_both_signs():
     errors = {}
     for metres in (1.0, 4.0):
-        target = torch.full((8, 1, 96, 128), metres)
+        target = torch.full((32, 1, 96, 128), metres)
         low, low_valid = tof(target, target > 0, None, (48, 64), seeded())
         errors[metres] = (low - target[..., :48, :64])[low_valid]
-    assert 0.002 < errors[1.0].std() < 0.012
+    assert 0.001 < errors[1.0].std() < 0.012
     assert errors[4.0].std() > 3 * errors[1.0].std()
     for metres, error in errors.items():
-        assert 0 < error.mean() < 0.026 * metres
+        assert abs(error.mean()) < 0.001 * metres  # or networks would learn to subtract it
 
 
 def test_tof_loses_dark_grazing_and_far_surfaces():

@@ -247,7 +247,7 @@ def test_softened_truth_is_blurred_by_valid_depths_only() -> None:
     valid = np.ones(edge.shape, bool)
     valid[:, 50:] = False
     garbage = np.where(valid, edge, 1000).astype(np.float32)
-    soft = softened(garbage, valid, np.random.default_rng(0))
+    soft = softened(garbage, valid, 0.9)
     assert 1 < soft[10, 31] < 2 < soft[10, 32] < 3
     np.testing.assert_allclose(soft[:, :24], 1, rtol=1e-6)
     np.testing.assert_allclose(soft[:, 42:50], 3, rtol=1e-6)

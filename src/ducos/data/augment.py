@@ -115,9 +115,8 @@ def wavered(target: Array, valid: Mask, rng: np.random.Generator) -> tuple[Array
     return picked(target), picked(valid.astype(np.uint8)) > 0
 
 
-def softened(target: Array, valid: Mask, rng: np.random.Generator) -> Array:
-    """Truth (n, n), blurred; only what is valid counts."""
-    sigma = rng.uniform(0.3, 1.3)
+def softened(target: Array, valid: Mask, sigma: float) -> Array:
+    """Truth (n, n), blurred by a Gaussian of sigma pixels; only what is valid counts."""
     share = cv2.GaussianBlur(valid.astype(np.float32), (0, 0), sigma)
     total = cv2.GaussianBlur(np.where(valid, target, 0).astype(np.float32), (0, 0), sigma)
     return np.where(valid, total / np.maximum(share, 1e-6), target).astype(np.float32)

@@ -239,7 +239,7 @@ class PatchBatches:
         if resampled and options.waver and rng.random() < options.waver:
             target, valid = wavered(target, valid, rng)
         if resampled and options.soften and rng.random() < options.soften:
-            target = softened(target, valid, rng)
+            target = softened(target, valid, 0.3 * 10 ** rng.random())
         if rng.random() < options.quantise and valid.any():
             lowest, highest = float(target[valid].min()), float(target[valid].max())
             step = max(highest - lowest, 1e-6) / rng.uniform(60, 255)

@@ -52,8 +52,9 @@ def tof(
       incidence; depth noise grows as it falls: 2 mm + 2.5 mm × (z / 1 m)² for a matt grey wall, of
       which a share between 0 and `grain` is left, mostly little, and spots of up to `grain_size`
       pixels instead of single ones, as devices average over time and space to different extent.
-    - Light that came by way of other surfaces arrives late, so the error is always to the far side,
-      smooth over the image: up to 1.5 % of the depth, 2.6 % where the direct light is weak.
+    - Light that came by way of other surfaces arrives late, which bends surfaces smoothly; devices
+      are calibrated so that the error has both signs: up to 0.75 % of the depth, 1.3 % where the
+      direct light is weak. (An error of one sign would teach networks to subtract its mean.)
     - Pixels with too little light (black, grazing, far) are dropped; where that happens is noisy,
       and how little is too little differs: some devices drop nothing.
     """
@@ -73,7 +74,7 @@ def tof(
 
     grey_wall_at_1m = 0.5
     weakness = grey_wall_at_1m / low_light.clamp_min(1e-4)  # 1 for that wall, more for worse
-    late = 0.015 * low * _smooth_field(low, generator) * weakness.clamp(0.2, 3).sqrt()
+    late = 0.015 * low * (_smooth_field(low, generator) - 0.5) * weakness.clamp(0.2, 3).sqrt()
     spots = _softened(
         standard_normal(low, generator), grain_size * uniform(low, (low.shape[0],), generator)
     )
