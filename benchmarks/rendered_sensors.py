@@ -73,7 +73,8 @@ def main() -> None:
         with warnings.catch_warnings(action="ignore"):  # the mean over no hole is nan
             means = np.nanmean(np.array(rows), 0)
         base, ours, seen_base, seen, hole_base, hole, fly_base, fly, one, two = means
-        ratios.append(seen / seen_base)
+        if name != "blurred":  # bicubic is all but exact there, so any ratio would rule the mean
+            ratios.append(seen / seen_base)
         print(
             f"| {name} ×{ratio} | {100 * base:.2f} → {100 * ours:.2f} | {ours / base:.2f} "
             f"| {100 * seen_base:.2f} → {100 * seen:.2f} | {seen / seen_base:.2f} "
@@ -81,7 +82,7 @@ def main() -> None:
             f"| {fly_base:.1f} → {fly:.1f} | {100 * one:.0f} / {100 * two:.0f} % |",
             flush=True,
         )
-    print(f"\nmean ratio where measured: {np.mean(ratios):.3f}")
+    print(f"\nmean ratio where measured, without blurred: {np.mean(ratios):.3f}")
 
 
 def measured(pair: Pair, name: str, ratio: int, model: nn.Module, seed: int) -> list[float]:

@@ -16,7 +16,8 @@ from ducos.example import LOW, RGB, STORED, scores
 from ducos.infer import WEIGHTS, super_resolve
 
 NAME = "ducos-tiny"
-CONFIGS = [f"configs/{name}.toml" for name in ("tiny-prompt", "ducos-tiny-start", "ducos-tiny")]
+PARTS = ("tiny-prompt", "ducos-tiny-start", "ducos-tiny-middle", "ducos-tiny")
+CONFIGS = [f"configs/{name}.toml" for name in PARTS]
 
 
 def main() -> None:

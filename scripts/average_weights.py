@@ -1,0 +1,35 @@
+"""The mean of the weights of two runs that share their beginning, as a weight file.
+
+    python scripts/average_weights.py runs/a/final.safetensors runs/b/final.safetensors MEAN
+
+Weights of a network trained on from the same start mostly lie in one valley: the mean does what
+both can do, and less of what either overdoes (Wortsman et al., Model soups, 2022).
+"""
+
+import argparse
+from pathlib import Path
+
+from ducos.checkpoint import load_model, save_model, stored_weights
+from ducos.errors import InputError
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("first", type=Path)
+    parser.add_argument("second", type=Path)
+    parser.add_argument("mean", type=Path, help="where to write")
+    parser.add_argument("--share", type=float, default=0.5, help="of the second")
+    options = parser.parse_args()
+    (one, spec, about), (two, other, _) = map(load_model, (options.first, options.second))
+    if spec != other:
+        raise InputError(f"these are different networks: {spec} and {other}")
+    weights, others = stored_weights(one), stored_weights(two)
+    mean = {name: value.lerp(others[name], options.share) for name, value in weights.items()}
+    save_model(options.mean, spec, mean, about)
+    print(f"wrote {options.mean}")
+
+
+if __name__ == "__main__":
+    main()
