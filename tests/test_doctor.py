@@ -326,6 +326,14 @@ def test_a_square_map_under_an_oblong_picture_is_taken_as_upright(size: tuple[in
     assert UPRIGHT in orientation_strengths(rgb, depth, depth > 0)
 
 
+@pytest.mark.parametrize("value", [-3.0, 1e-30, 2.0, 9.007199e15, 1e30])
+def test_a_constant_map_has_a_report(value):
+    report = examine(
+        np.full((8, 8, 3), 0.5, np.float32), np.full((2, 2), value, np.float32), unit="relative"
+    )
+    assert report_picture(report).ndim == 3
+
+
 def test_things_apart_at_the_smallest_value_were_clipped_and_one_box_was_not():
     rgb, _ = sound_pair(0)
     wall = np.linspace(2, 3, 80, dtype=np.float32) * np.ones((60, 1), np.float32)

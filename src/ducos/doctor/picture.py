@@ -94,7 +94,7 @@ def _histogram(report: Report, width: int) -> Picture:
     height, margin = 90, 16
     values = report.low.depth[report.low.valid]
     first, last = float(values.min()), float(values.max())
-    last = last if last > first else first + 1.0
+    last = last if last > first else first + max(1.0, abs(first))  # 2**53 + 1 is 2**53
     bins = (width - 2 * margin) // 4
     # By shares of the range: NumPy's histogram refuses ranges of a few representable numbers.
     shares = (values.astype(np.float64) - first) / (last - first)
