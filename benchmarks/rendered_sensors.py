@@ -6,14 +6,14 @@ Method: pairs of held-out scenes, every low-resolution map made by a function of
 those under a valid measurement whose truth lies in the measured range or a quarter of it outside.
 The first is ruled by what a sensor cannot see at all, such as all beyond 5 m of a LiDAR, where any
 method guesses. In holes: the other pixels whose truth lies in that range; bicubic's holes are
-filled without looking at the colours. Flying pixels: share of the pixels at depth edges farther
-than 2 % of the depth from both surfaces. Coverage: share of pixels whose error is within one and
-two sigma; of a normal distribution it would be 68 and 95 %. `soft`, `blurred` and `wavering` are
-bicubic maps of truth that is blurred by 0.3 to 1.3 pixels, by 3, or whose edges drift about the
-image's, as measured truth does; for
-`picture moved` the colours lie up to three pixels beside depth and truth, as after a poor
-calibration; `blobs` are round holes knocked out of a bicubic map; `misregister, auto` undoes the
-shift that `ducos doctor` measures, as `ducos upscale --shift auto` does.
+filled without looking at the colours. Flying pixels: share of the pixels near depth edges that hang
+between the surfaces around, more than 5 % from each. Coverage: share of pixels whose error is
+within one and two sigma; of a normal distribution it would be 68 and 95 %. `soft`, `blurred` and
+`wavering` are bicubic maps of truth that is blurred by 0.3 to 1.3 pixels, by 3, or whose edges
+drift about the image's, as measured truth does; for `picture moved` the colours lie up to three
+pixels beside depth and truth, as after a poor calibration; `blobs` are round holes knocked out of a
+bicubic map; `misregister, auto` undoes the shift that `ducos doctor` measures, as `ducos upscale
+--shift auto` does.
 
     python benchmarks/rendered_sensors.py synth:data/heldout --images 22
 """
