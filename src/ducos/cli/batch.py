@@ -151,9 +151,9 @@ def progress_bar(*, quiet: bool) -> Iterator[Callable[["Summary"], None] | None]
             if before is None:  # the first call: now it is known what is to do
                 before = summary.finished
                 bar.reset(task, total=summary.total - before)
-            speed = bar.tasks[task].speed
-            rate = f"{speed:.2f} frames/s" if speed else ""
-            bar.update(task, completed=summary.finished - before, rate=rate)
+            done, elapsed = summary.finished - before, bar.tasks[task].elapsed
+            rate = f"{done / elapsed:.2f} frames/s" if done and elapsed else ""
+            bar.update(task, completed=done, rate=rate)
 
         yield show
 
