@@ -1,6 +1,6 @@
 """How often `ducos doctor` is right: quiet on sound pairs, loud on injected faults.
 
-Five tables, on every set of a bench folder (see `ducos.data.bench`) and on generated shapes:
+Six tables, on every set of a bench folder (see `ducos.data.bench`) and on generated shapes:
 
 1. sound pairs, as they are and shrunk: which warnings or errors appear;
 2. units: the map stored in several ways; right, asked (a warning with the true scale among the
@@ -8,9 +8,11 @@ Five tables, on every set of a bench folder (see `ducos.data.bench`) and on gene
 3. misregistration: the depth moved by known amounts; how many are named, error in pixels, also
    against what was found for the unmoved pair, since real pairs may be off by themselves;
 4. other faults: how many are named;
-5. misregistration of maps as sensors make them (`ducos.degrade`, ratio 4, metric sets).
+5. misregistration of maps as sensors make them (`ducos.degrade`, ratio 4, metric sets);
+6. the same, each metric set taken for a recording whose frames share one shift, as
+   `ducos batch --shift auto` does: the shift of all frames together.
 
-    python benchmarks/doctor_rates.py BENCH [--most 8] [--sets NAME,NAME] [--tables 1,2,3,4,5]
+    python benchmarks/doctor_rates.py BENCH [--most 8] [--sets NAME,NAME] [--tables 1,2,3,4,5,6]
 """
 
 import argparse
@@ -27,6 +29,9 @@ from ducos.data.shapes import Shapes
 from ducos.degrade import DEGRADATIONS
 from ducos.degrade.resampling import area, nearest
 from ducos.doctor import Report, examine
+from ducos.doctor.colour import is_misaligned
+from ducos.doctor.refinement import View
+from ducos.doctor.registration import common_misalignment
 from ducos.errors import InputError
 from ducos.io import DepthMap
 
@@ -157,36 +162,66 @@ def shift_table(sets: list[Dataset], most: int) -> None:
             )
 
 
+SENSORS = ("area", "tof", "lidar", "stereo", "noisy")
+SENSOR_HEAD = (
+    "| sensor | cases | can tell | error px: median, largest | moved and named | "
+    "unmoved, but named |\n|---|---|---|---|---|---|"
+)
+
+
+def seen_by(name: str, seed: int) -> Callable:
+    """The sensor model of that name, always with the same noise."""
+
+    def sensor(target, valid, rgb, size) -> tuple:
+        generator = torch.Generator().manual_seed(seed)
+        return DEGRADATIONS[name](target, valid, rgb, size, generator)
+
+    return sensor
+
+
 def sensor_table(sets: list[Dataset], most: int) -> None:
-    print(
-        "\n| sensor | cases | can tell | error px: median, largest | moved and named | "
-        "unmoved, but named |\n|---|---|---|---|---|---|"
-    )
+    print(f"\n{SENSOR_HEAD}")
     pairs = [pair for dataset in sets if dataset.unit == "m" for pair in chosen(dataset, most)]
-    for name in ("area", "tof", "lidar", "stereo", "noisy"):
-        errors, moved, named, still, false = [], 0, 0, 0, 0
+    for name in SENSORS:
+        verdicts = []
         for seed, pair in enumerate(pairs):
-
-            def sensor(target, valid, rgb, size, name=name, seed=seed) -> tuple:
-                generator = torch.Generator().manual_seed(seed)
-                return DEGRADATIONS[name](target, valid, rgb, size, generator)
-
             for shift in SHIFTS[:3]:
-                report = examine(*low_map(pair, 4, "m", shift, sensor))
-                told = report.find("misaligned") is not None
-                if shift == (0, 0):
-                    still, false = still + 1, false + told
-                else:
-                    moved, named = moved + 1, named + told
-                if report.shift is not None and report.shift.certain:
-                    away = np.array([report.shift.x, report.shift.y]) - shift
-                    errors.append(float(np.hypot(*away)))
-        figures = f"{np.median(errors):.2f}, {max(errors):.2f}" if errors else "–"
-        print(
-            f"| {name} | {moved + still} | {len(errors)} | {figures} | {named} of {moved} | "
-            f"{false} of {still} |",
-            flush=True,
-        )
+                report = examine(*low_map(pair, 4, "m", shift, seen_by(name, seed)))
+                named = report.find("misaligned") is not None
+                verdicts.append((shift, report.shift, named))
+        print_sensor_row(name, verdicts)
+
+
+def recording_table(sets: list[Dataset], most: int) -> None:
+    print(f"\nframes together, at most {most}\n\n{SENSOR_HEAD}")
+    for name in SENSORS:
+        verdicts = []
+        for dataset in (each for each in sets if each.unit == "m"):
+            for shift in SHIFTS[:3]:
+                views = []
+                for seed, pair in enumerate(chosen(dataset, most)):
+                    rgb, low = low_map(pair, 4, "m", shift, seen_by(name, seed))
+                    views.append(View(rgb, low.depth, low.valid))
+                found = common_misalignment(views)
+                verdicts.append((shift, found, is_misaligned(found, 4)))
+        print_sensor_row(name, verdicts)
+
+
+def print_sensor_row(name: str, verdicts: list[tuple]) -> None:
+    """verdicts: (true shift, found or None, whether the doctor warned) of each case."""
+    away = [
+        float(np.hypot(found.x - true[0], found.y - true[1]))
+        for true, found, _ in verdicts
+        if found is not None and found.certain
+    ]
+    figures = f"{np.median(away):.2f}, {max(away):.2f}" if away else "–"
+    moved = [named for true, _, named in verdicts if true != (0, 0)]
+    still = [named for true, _, named in verdicts if true == (0, 0)]
+    print(
+        f"| {name} | {len(verdicts)} | {len(away)} | {figures} | {sum(moved)} of {len(moved)} | "
+        f"{sum(still)} of {len(still)} |",
+        flush=True,
+    )
 
 
 def faulty(pair: Pair, unit: str) -> Iterator[tuple[str, str, np.ndarray, DepthMap]]:
@@ -244,7 +279,7 @@ def main() -> None:
     parser.add_argument("bench", type=Path)
     parser.add_argument("--most", type=int, default=8, help="pairs per set")
     parser.add_argument("--sets", default="", help="names of the sets; default: all")
-    parser.add_argument("--tables", default="1,2,3,4,5")
+    parser.add_argument("--tables", default="1,2,3,4,5,6")
     options = parser.parse_args()
     torch.set_num_threads(1)
     wanted = [name for name in options.sets.split(",") if name]
@@ -254,7 +289,14 @@ def main() -> None:
             sets.append(Bench(folder))
     if not sets:
         raise InputError(f"{options.bench} holds no set named {options.sets}")
-    tables = (clean_table, unit_table, shift_table, fault_table, sensor_table)
+    tables = (
+        clean_table,
+        unit_table,
+        shift_table,
+        fault_table,
+        sensor_table,
+        recording_table,
+    )
     for number, table in enumerate(tables, 1):
         if str(number) in options.tables.split(","):
             table(sets, options.most)

@@ -7,13 +7,15 @@ those under a valid measurement whose truth lies in the measured range or a quar
 The first is ruled by what a sensor cannot see at all, such as all beyond 5 m of a LiDAR, where any
 method guesses. In holes: the other pixels whose truth lies in that range; bicubic's holes are
 filled without looking at the colours. Flying pixels: share of the pixels near depth edges that hang
-between the surfaces around, more than 5 % from each. Coverage: share of pixels whose error is
-within one and two sigma; of a normal distribution it would be 68 and 95 %. `soft`, `blurred` and
-`wavering` are bicubic maps of truth that is blurred by 0.3 to 1.3 pixels, by 3, or whose edges
-drift about the image's, as measured truth does; for `picture moved` the colours lie up to three
-pixels beside depth and truth, as after a poor calibration; `blobs` are round holes knocked out of a
-bicubic map; `misregister, auto` undoes the shift that `ducos doctor` measures, as `ducos upscale
---shift auto` does.
+between the surfaces around, more than 5 % from each (`ducos.metrics`); off both: share of the
+points of the cloud at depth edges farther than 2 % of the depth from the near and from the far
+surface (`ducos.cloud.flying_share`). Coverage: share of pixels whose error is within one and two
+sigma; of a normal distribution it would be 68 and 95 %. `soft`, `blurred` and `wavering` are
+bicubic maps of truth that is blurred by 0.3 to 1.3 pixels, by 3, or whose edges drift about the
+image's, as measured truth does; for `picture moved` the colours lie up to three pixels beside depth
+and truth, as after a poor calibration; `blobs` are round holes knocked out of a bicubic map;
+`misregister, auto` undoes the shift that `ducos doctor` measures, as `ducos upscale --shift auto`
+does.
 
     python benchmarks/rendered_sensors.py synth:data/heldout --images 22
 """
@@ -27,6 +29,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from ducos.cloud import flying_share
 from ducos.data import open_dataset
 from ducos.data.augment import punch_holes, softened, wavered
 from ducos.data.pair import Pair
@@ -64,22 +67,24 @@ def main() -> None:
     print(f"{options.model} on {len(chosen)} images of {dataset.name}\n")
     print(
         "| sensor | RMSE cm, bicubic → ours | ratio | where measured | ratio "
-        "| in holes | ratio | flying %, bicubic → ours | within σ / 2σ where measured |"
+        "| in holes | ratio | flying %, bicubic → ours | off both %, bicubic → ours "
+        "| within σ / 2σ where measured |"
     )
-    print("|---|---|---|---|---|---|---|---|---|")
+    print("|---|---|---|---|---|---|---|---|---|---|")
     ratios = []
     for name, ratio in CASES:
         rows = [measured(dataset[int(i)], name, ratio, model, seed=int(i)) for i in chosen]
         with warnings.catch_warnings(action="ignore"):  # the mean over no hole is nan
             means = np.nanmean(np.array(rows), 0)
-        base, ours, seen_base, seen, hole_base, hole, fly_base, fly, one, two = means
+        base, ours, seen_base, seen, hole_base, hole, fly_base, fly, off_base, off, *within = means
         if name != "blurred":  # bicubic is all but exact there, so any ratio would rule the mean
             ratios.append(seen / seen_base)
         print(
             f"| {name} ×{ratio} | {100 * base:.2f} → {100 * ours:.2f} | {ours / base:.2f} "
             f"| {100 * seen_base:.2f} → {100 * seen:.2f} | {seen / seen_base:.2f} "
             f"| {100 * hole_base:.2f} → {100 * hole:.2f} | {hole / hole_base:.2f} "
-            f"| {fly_base:.1f} → {fly:.1f} | {100 * one:.0f} / {100 * two:.0f} % |",
+            f"| {fly_base:.1f} → {fly:.1f} | {100 * off_base:.1f} → {100 * off:.1f} "
+            f"| {100 * within[0]:.0f} / {100 * within[1]:.0f} % |",
             flush=True,
         )
     print(f"\nmean ratio where measured, without blurred: {np.mean(ratios):.3f}")
@@ -87,7 +92,8 @@ def main() -> None:
 
 def measured(pair: Pair, name: str, ratio: int, model: nn.Module, seed: int) -> list[float]:
     """RMSE of bicubic and ours in metres, over all pixels, where measured and in holes (nan where
-    there are none), flying shares of both, coverage of one and two sigma where measured."""
+    there are none), flying pixels and points off both surfaces of either, coverage of one and two
+    sigma where measured."""
     rgb = torch.from_numpy(pair.rgb).permute(2, 0, 1)[None]
     truth, mask = pair.target, pair.valid
     rng = np.random.default_rng(seed)
@@ -127,7 +133,9 @@ def measured(pair: Pair, name: str, ratio: int, model: nn.Module, seed: int) -> 
     seen, unseen = valid & knowable & under, valid & knowable & ~under
     errors = [(x - target)[m] for m in (valid, seen, unseen) for x in (base, depth)]
     within = errors[3].abs() / sigma[seen]
-    hanging = [flying(x[0, 0].numpy(), truth, mask) for x in (base, depth)]
+    maps = [x[0, 0].numpy() for x in (base, depth)]
+    hanging = [flying(x, truth, mask) for x in maps]
+    hanging += [flying_share(x, mask, np.where(mask, truth, 0)) for x in maps]
     coverage = [float((within < k).float().mean()) for k in (1, 2)]
     return [*(float(e.square().mean().sqrt()) for e in errors), *hanging, *coverage]
 

@@ -18,6 +18,7 @@ from ducos.batch import FramePair, Options, Summary, find_pairs, run_batch
 from ducos.errors import InputError
 from ducos.example import LOW, RGB
 from tests.test_cli import ducos, ducos_here
+from tests.test_doctor import moved_pair
 
 BICUBIC = Options(model="bicubic")
 
@@ -81,6 +82,76 @@ def test_bytes_are_those_of_upscale(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     masked = (slice(9, 17), slice(9, 17))  # the hole, moved back by 3 px across and -1 px down
     assert not io.read_depth(out / "0.npz").valid[masked].any()
     assert io.read_depth(out / "1.npz").valid[masked].any()
+
+
+# One shift for all frames
+
+
+def write_recording(folder: Path, count: int, shift: tuple[int, int]) -> Path:
+    """Frames of 208×288 whose depth, of a quarter the size, lies beside the picture."""
+    for kind in ("rgb", "depth"):
+        (folder / kind).mkdir(parents=True)
+    for number in range(count):
+        rgb, low, _ = moved_pair(number, shift, 4)
+        Image.fromarray((255 * rgb).round().astype(np.uint8)).save(folder / f"rgb/{number}.png")
+        io.write_depth(folder / f"depth/{number}.png", low, low > 0)
+    return folder
+
+
+def test_a_recording_is_moved_back_as_one(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    """Every frame by the same whole pixels, which the summary names; resuming keeps them."""
+    folder, out = write_recording(tmp_path / "in", 4, (8, -4)), tmp_path / "out"
+    (folder / "rgb" / "4.png").write_bytes(b"no picture")
+    (folder / "depth" / "4.png").write_bytes(b"no map")
+    arguments = ["batch", folder, "-o", out, "--model", "bicubic", "--shift", "auto"]
+    code, printed, _ = ducos_here(capsys, *arguments, "--json")
+    summary = json.loads(printed)
+    assert code == 1  # for the broken pair
+    assert (summary["made"], len(summary["failures"])) == (4, 1)
+    assert (summary["shift"]["x"], summary["shift"]["y"]) == (8, -4)
+    assert "looked at 4 of 5 frames" in summary["shift"]["note"]
+    alone = tmp_path / "alone.png"
+    for number in range(4):
+        rgb, depth = folder / f"rgb/{number}.png", folder / f"depth/{number}.png"
+        given = ["--model", "bicubic", "--shift", "8,-4"]
+        code, _, _ = ducos_here(capsys, "upscale", rgb, depth, "-o", alone, *given)
+        assert code == 0
+        assert alone.read_bytes() == (out / f"{number}.png").read_bytes()
+    _, printed, _ = ducos_here(capsys, *arguments)
+    assert "0 frames made, 4 were there" in printed
+    assert "the depth is moved back by" in printed
+
+
+def test_a_recording_beside_its_pictures_is_warned_of(
+    tmp_path: Path, capsys: pytest.CaptureFixture
+) -> None:
+    """By default nothing is moved; sound recordings and `off` cause no word."""
+    beside = write_recording(tmp_path / "beside", 3, (8, -4))
+    sound = write_recording(tmp_path / "sound", 3, (0, 0))
+    bicubic = ["--model", "bicubic"]
+    _, printed, said = ducos_here(capsys, "batch", beside, "-o", tmp_path / "a", *bicubic)
+    assert "warning: the depth seems to lie" in said
+    assert "--shift auto moves it back; looked at 3 of 3 frames" in said
+    assert "moved back by" not in printed
+    for number, quiet in enumerate(([sound], [beside, "--shift", "off"])):
+        out = tmp_path / f"quiet{number}"
+        _, printed, said = ducos_here(capsys, "batch", *quiet, "-o", out, *bicubic)
+        assert "beside" not in said
+        assert "moved" not in printed
+    assert results(tmp_path / "a") == results(tmp_path / "quiet1")
+
+
+def test_pairs_of_different_sizes_are_no_recording(
+    tmp_path: Path, capsys: pytest.CaptureFixture
+) -> None:
+    folder = write_recording(tmp_path / "in", 2, (8, -4))
+    write_pair(folder / "rgb/other.png", folder / "depth/other.png")
+    arguments = ["batch", folder, "-o", tmp_path / "out", "--model", "bicubic", "--shift", "auto"]
+    code, printed, _ = ducos_here(capsys, *arguments, "--json")
+    summary = json.loads(printed)
+    assert (code, summary["made"]) == (0, 3)
+    assert (summary["shift"]["x"], summary["shift"]["y"]) == (0, 0)
+    assert "not of one rig" in summary["warnings"][0]
 
 
 # Going on

@@ -20,7 +20,13 @@ from ducos.doctor.correction import Correction, parse_shift, shift_to_undo
 from ducos.doctor.levels import quantisation_step
 from ducos.doctor.picture import report_picture
 from ducos.doctor.pixels import mixed_pixels, noise_level
-from ducos.doctor.registration import UPRIGHT, misalignment, orientation_strengths
+from ducos.doctor.refinement import View
+from ducos.doctor.registration import (
+    UPRIGHT,
+    common_misalignment,
+    misalignment,
+    orientation_strengths,
+)
 from ducos.errors import InputError
 
 SCENES = Shapes(6, 240, 320)
@@ -347,6 +353,27 @@ def test_things_apart_at_the_smallest_value_were_clipped_and_one_box_was_not():
 # --------------------------------------------------------------------------- undoing a shift
 
 
+def test_frames_of_a_rig_are_measured_together():
+    """Frames that cannot tell by themselves can together; a still camera is one witness."""
+    together = [View(*moved_pair(index, (5, -3), 8)) for index in range(6)]
+    alone = [misalignment(*view) for view in together]
+    assert not all(found.certain for found in alone)
+    found = common_misalignment(together)
+    assert found.certain
+    assert np.hypot(found.x - 5, found.y + 3) < 1
+    assert found.spread < min(each.spread for each in alone if each.certain)
+    still = common_misalignment([together[0]] * 4)
+    for name in ("x", "y", "spread", "doubt_of_zero", "strength"):
+        assert getattr(still, name) == pytest.approx(getattr(alone[0], name), rel=1e-4)
+
+
+def test_frames_of_different_rigs_have_no_common_shift():
+    shifts = [(10, 0), (-10, 0), (0, 10), (0, -10)]
+    views = [View(*moved_pair(index, shift, 4)) for index, shift in enumerate(shifts)]
+    assert all(misalignment(*view).certain for view in views)
+    assert not common_misalignment(views).certain
+
+
 @pytest.mark.parametrize("index", range(3))
 def test_auto_undoes_what_it_measures_and_leaves_sound_pairs_alone(index):
     rgb, z = sound_pair(index)
@@ -359,6 +386,10 @@ def test_auto_undoes_what_it_measures_and_leaves_sound_pairs_alone(index):
     warned = next(f for f in examine(rgb, beside).findings if f.code == "misaligned")
     assert f"--shift {found.x:.0f},{found.y:.0f}" in warned.advice
     assert shift_to_undo("off", rgb, in_metres(beside)) == Correction()
+    checked = shift_to_undo("check", rgb, in_metres(beside))
+    assert (checked.x, checked.y, checked.warns) == (0, 0, True)
+    assert f"{found.x:.1f} px across and {found.y:.1f} px down" in checked.note
+    assert shift_to_undo("check", rgb, in_metres(z)) == Correction()
 
 
 def test_auto_leaves_alone_what_it_cannot_judge():
@@ -372,6 +403,7 @@ def test_a_shift_is_read_from_words():
     given = parse_shift("12,-3.5")
     assert (given.x, given.y) == (12, -3.5)
     assert parse_shift("auto") is None
+    assert parse_shift("check") is None
     for words in ("", "3", "1,2,3", "left,right", "Auto"):
         with pytest.raises(InputError, match="such as 12,-3"):
             parse_shift(words)

@@ -19,7 +19,7 @@ KEEP_LAYERS = (".npz", ".exr", ".h5", ".hdf5")
 class Options:
     """How every pair of a batch is super-resolved; the meanings are those of `super_resolve`.
 
-    shift: as text; see `ducos.doctor.correction`. "auto" measures every pair by itself.
+    shift: as text; see `ducos.doctor.correction`. `run_batch` measures it once for all pairs.
     """
 
     model: str | None = None
@@ -28,7 +28,7 @@ class Options:
     keep_holes: bool = False
     consistent: bool = False
     any_aspect: bool = False
-    shift: str = "off"
+    shift: str = "check"
     tile: str = "auto"
     accept_noncommercial: bool = False
 

@@ -22,8 +22,9 @@ from ducos import __version__, io
 from ducos.batch.frame import Options
 from ducos.batch.journal import UNFINISHED, Journal, Record, claimed, digest_of, stamps_of
 from ducos.batch.pairs import PREVIEWS, Failure, FramePair, result_names
+from ducos.batch.rig import rig_shift
 from ducos.batch.worker import Answer, Job, Worker
-from ducos.doctor.correction import parse_shift
+from ducos.doctor.correction import Correction, parse_shift
 from ducos.errors import InputError
 from ducos.files import atomic_write
 from ducos.infer import WEIGHTS, memory_limit, resolve
@@ -38,6 +39,7 @@ class Summary:
     total: frames asked for. made, kept: written now, and found whole from an earlier run.
     remade: frames of an earlier run that do not count, by why: other "settings", other "inputs", or
     "damaged", that is missing or changed since. units: frames by what their numbers were taken for.
+    shift: by how much all depth maps were moved back, in whole pixels of the pictures.
     """
 
     out: Path
@@ -47,6 +49,7 @@ class Summary:
     remade: dict[str, int] = field(default_factory=dict)
     failures: list[Failure] = field(default_factory=list)
     units: dict[str, int] = field(default_factory=dict)
+    shift: Correction = field(default_factory=Correction)
     warnings: list[str] = field(default_factory=list)
     seconds: float = 0.0
 
@@ -98,6 +101,8 @@ def run_batch(
     folder = Path(out)
     names = result_names(pairs, suffix)
     check(pairs, folder, names, options, workers)
+    shift = rig_shift(pairs, options)
+    options = replace(options, shift=f"{shift.x:g},{shift.y:g}")
     settings = settings_of(options)
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -106,7 +111,11 @@ def run_batch(
     with claimed(folder), workshop_in(folder) as workshop:
         (folder / FAILURES).unlink(missing_ok=True)  # it tells of the last run only
         journal = Journal(folder)
-        summary = Summary(folder, len(pairs) + len(unmatched), failures=list(unmatched))
+        summary = Summary(
+            folder, len(pairs) + len(unmatched), failures=list(unmatched), shift=shift
+        )
+        if shift.warns:
+            summary.warnings.append(shift.note)
         frames = [
             planned(pair, name, workshop / str(number), settings, preview)
             for number, (pair, name) in enumerate(zip(pairs, names))

@@ -44,7 +44,7 @@ def batch(
     keep_holes: KeepHoles = False,
     consistent: Consistent = False,
     any_aspect: AnyAspect = False,
-    shift: Shift = "off",
+    shift: Shift = "check",
     tile: Tile = "auto",
     accept_noncommercial: AcceptNoncommercial = False,
     suffix: Annotated[
@@ -172,6 +172,8 @@ def tell(summary: "Summary") -> None:
         f"{summary.made} frames made, {summary.kept} were there, {len(summary.failures)} failed, "
         f"in {summary.seconds:.1f} s{rate}; results in {summary.out}"
     )
+    if summary.shift.note and not summary.shift.warns:  # warnings are among the warnings
+        print(summary.shift.note)
     for warning in summary.warnings:
         print(f"warning: {warning}", file=sys.stderr)
     for failure in summary.failures[:MOST_FAILURES_SHOWN]:

@@ -26,6 +26,7 @@ Shift = Annotated[
     str,
     typer.Option(
         help="Where the depth lies on the colour image: pixels too far right and down, such as"
-        " 12,-3; auto measures it as `ducos doctor` does and acts if sure."
+        " 12,-3; check measures it as `ducos doctor` does and warns, auto also moves it back if"
+        " sure, off does not look."
     ),
 ]

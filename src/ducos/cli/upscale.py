@@ -1,6 +1,7 @@
 """`ducos upscale`: one pair, a sharp depth map, and pictures and clouds of it if asked for."""
 
 import json
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -61,7 +62,7 @@ def upscale(
     cloud_preview: Annotated[Path | None, typer.Option(help="Picture of the cloud.")] = None,
     consistent: Consistent = False,
     any_aspect: AnyAspect = False,
-    shift: Shift = "off",
+    shift: Shift = "check",
     tile: Tile = "auto",
     accept_noncommercial: AcceptNoncommercial = False,
     as_json: Json = False,
@@ -111,7 +112,9 @@ def upscale(
         return
     for line in sentences(low, result):
         print(line)
-    if correction.note:
+    if correction.warns:
+        print(f"warning: {correction.note}", file=sys.stderr)
+    elif correction.note:
         print(correction.note)
     if result.model == "bicubic" and model is None:
         print("no trained weights are installed: this is mask-aware bicubic interpolation")

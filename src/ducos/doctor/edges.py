@@ -81,7 +81,7 @@ def _doubled_angle(plane: Floats, sigma: float) -> NDArray[np.complex64]:
 def agreement(
     colour: NDArray[np.complex64], depth: NDArray[np.complex64], reach: int, blocks: int
 ) -> NDArray[np.floating]:
-    """(blocks with edges, 2 reach + 1, 2 reach + 1): agreement of each block's depth edges.
+    """(blocks², 2 reach + 1, 2 reach + 1): agreement of each block's depth edges, 0 without any.
 
     Index [b, reach + dy, reach + dx] is the score if the depth lay (dx, dy) too far right and down,
     that is, what colour edges there are under the depth edges moved back by (dx, dy).
@@ -90,9 +90,9 @@ def agreement(
     padded = np.pad(colour, reach)
     rows = np.linspace(0, H, blocks + 1).round().astype(int)
     columns = np.linspace(0, W, blocks + 1).round().astype(int)
-    results = []
-    for top, bottom in pairwise(rows):
-        for left, right in pairwise(columns):
+    results = np.zeros((blocks, blocks, 2 * reach + 1, 2 * reach + 1))
+    for i, (top, bottom) in enumerate(pairwise(rows)):
+        for j, (left, right) in enumerate(pairwise(columns)):
             block = depth[top:bottom, left:right]
             if not block.any():
                 continue
@@ -102,5 +102,5 @@ def agreement(
             spectrum = fft.fft2(around, shape) * np.conj(fft.fft2(block, shape))
             spectrum += fft.fft2(np.abs(around), shape) * np.conj(fft.fft2(np.abs(block), shape))
             score = 0.5 * fft.ifft2(spectrum).real[: 2 * reach + 1, : 2 * reach + 1]
-            results.append(score[::-1, ::-1])
-    return np.stack(results) if results else np.zeros((0, 2 * reach + 1, 2 * reach + 1))
+            results[i, j] = score[::-1, ::-1]
+    return results.reshape(blocks * blocks, *results.shape[2:])

@@ -3,8 +3,9 @@
 Near the first answer, which comes from edges; `registration` says how the two go together.
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,35 +25,68 @@ LEAST_JUMP = 0.03  # of the depth, between neighbours: what makes such an edge
 COLOUR_NOISE = 1e-4  # variance: fainter colours explain nothing
 
 
+class View(NamedTuple):
+    """A picture (H, W, 3) and the depth (h, w) of the same moment, valid where `valid` is."""
+
+    rgb: Floats
+    depth: Floats
+    valid: Mask
+
+
+class Windows(NamedTuple):
+    """Of a view: its depth (h, w), centres (N, 2) of windows around depth edges, and sums of the
+    colours from above (H + 1, W, 3), of which all means over areas are made."""
+
+    depth: Floats
+    centres: NDArray[np.intp]
+    summed: NDArray[np.floating]
+
+    def inside(self, margin: int) -> "Windows":
+        """Those whose centres are at least `margin` depth pixels from the border."""
+        far = (self.centres >= margin) & (self.centres < np.array(self.depth.shape) - margin)
+        return self._replace(centres=self.centres[far.all(1)])
+
+
 def refined(
-    first: Misalignment, rivals: NDArray[np.floating], rgb: Floats, depth: Floats, valid: Mask
+    first: Misalignment, rivals: NDArray[np.floating], views: Sequence[View]
 ) -> Misalignment:
-    """The shift near the first answer at which colours explain the depth best.
+    """The shift near the first answer at which colours explain the depth of the views best.
 
     Two square grids of shifts, the second half as wide and half as coarse; the scatter is the
     second one's. The result is the mean of both answers, each weighted by the inverse of its
     squared scatter. Maps without enough windows keep the first answer. If colours explain more at
     one of the rivals (n, 2), other shifts at which edges agree, the doctor cannot tell.
     """
-    h, w = depth.shape
-    ratio = max(1.0, rgb.shape[0] / h, rgb.shape[1] / w)
+    (H, W), (h, w) = views[0].rgb.shape[:2], views[0].depth.shape
+    ratio = max(1.0, H / h, W / w)
     half = 4 if ratio < 1.5 else 3 if ratio < 3 else 2  # of a window, in depth pixels
     # Windows that reach out of the picture at any shift tried are of no use.
     farthest = max(abs(first.x), abs(first.y)) / ratio + 2 if ratio > 1 else first.length + 5
-    centres = _edge_windows(depth, valid, half, half + int(np.ceil(farthest)))
+    margin = half + int(np.ceil(farthest))
+    places = [_edge_windows(view.depth, view.valid, half, margin) for view in views]
+    centres = np.concatenate(places)
     if len(centres) < FEWEST_WINDOWS:
         return _kept(first, ratio)
-    x, y = first.x, first.y
+    all_windows = [
+        Windows(view.depth, part, _running_sum(view.rgb, 0))
+        for view, part in zip(views, places, strict=True)
+    ]
     blocks = (BLOCKS * centres[:, 0] // h) * BLOCKS + BLOCKS * centres[:, 1] // w
     which, members = np.unique(blocks, return_inverse=True)
+
+    def explained(across: NDArray[np.floating], down: NDArray[np.floating]) -> AnyArray:
+        """(blocks, len(down), len(across))"""
+        shares = [_explained(windows, half, across, down) for windows in all_windows]
+        scores = np.zeros((len(which), len(down), len(across)))
+        np.add.at(scores, members, np.concatenate(shares))
+        return scores
+
+    x, y = first.x, first.y
     step, reach = max(1.0, ratio / 4), 2
     for turn in range(2):
         grid = np.arange(-reach, reach + 1) * step
-        explained = _explained(rgb, depth, centres, half, x + grid, y + grid)
-        scores = np.zeros((len(which), *explained.shape[1:]))
-        np.add.at(scores, members, explained)
-        total = scores.sum(0)
-        across, down = peak(total)
+        scores = explained(x + grid, y + grid)
+        across, down = peak(scores.sum(0))
         if turn == 0:
             x, y = x + across * step, y + down * step
             step /= 2
@@ -63,7 +97,7 @@ def refined(
     apart = np.hypot(x - first.x, y - first.y)
     if apart > max(_limit(CONTRADICTION, ratio), 2 * np.hypot(spread, first.spread)):
         reason = "edges and colours ask for different shifts"
-    elif _outdone((x, y), rivals, rgb, depth, centres, half):
+    elif _outdone((x, y), rivals, all_windows, half, ratio):
         reason = "another shift fits the colours better"
     elif len(which) < FEWEST_BLOCKS:
         reason = "there are too few depth edges"
@@ -79,21 +113,19 @@ def refined(
 def _outdone(
     shift: tuple[float, float],
     rivals: NDArray[np.floating],
-    rgb: Floats,
-    depth: Floats,
-    centres: NDArray[np.intp],
+    all_windows: Sequence[Windows],
     half: int,
+    ratio: float,
 ) -> bool:
     """Whether colours explain more of the depth near a rival (n, 2) than near the shift."""
-    (H, W), (h, w) = rgb.shape[:2], depth.shape
-    ratio = max(1.0, H / h, W / w)
     near = np.array([-1, 0, 1]) * max(1.0, ratio / 4)
+    tried = [shift, *rivals]
     # All are judged by the windows that stay inside the picture at every one of them.
-    margin = half + int(np.ceil((np.abs([shift, *rivals]).max() + near[-1]) / ratio))
-    inside = ((centres >= margin) & (centres < np.array([h, w]) - margin)).all(1)
+    margin = half + int(np.ceil((np.abs(tried).max() + near[-1]) / ratio))
+    inside = [windows.inside(margin) for windows in all_windows]
     heights = [
-        _explained(rgb, depth, centres[inside], half, x + near, y + near).sum(0).max()
-        for x, y in [shift, *rivals]
+        sum(_explained(windows, half, x + near, y + near).sum(0) for windows in inside).max()
+        for x, y in tried
     ]
     return max(heights[1:], default=0.0) > heights[0]
 
@@ -129,19 +161,15 @@ def _edge_windows(depth: Floats, valid: Mask, half: int, margin: int) -> NDArray
 
 
 def _explained(
-    rgb: Floats,
-    depth: Floats,
-    centres: NDArray[np.intp],
-    half: int,
-    across: NDArray[np.floating],
-    down: NDArray[np.floating],
+    windows: Windows, half: int, across: NDArray[np.floating], down: NDArray[np.floating]
 ) -> NDArray[np.floating]:
     """(N, len(down), len(across)): share of each window's depth variance that colours explain.
 
     A least-squares fit of depth by the three colours, averaged over the depth pixels' areas as they
     lie if the depth is moved back by the shift.
     """
-    (H, W), (h, w) = rgb.shape[:2], depth.shape
+    depth, centres, summed_down = windows
+    (H, W), (h, w) = (summed_down.shape[0] - 1, summed_down.shape[1]), depth.shape
     offsets = np.arange(-half, half + 1)
     rows = centres[:, 0, None, None] + offsets[:, None]
     columns = centres[:, 1, None, None] + offsets
@@ -154,7 +182,6 @@ def _explained(
     variance = np.maximum((target**2).mean(1), 1e-20)
     noise = COLOUR_NOISE * np.eye(3)
     result = np.empty((len(centres), len(down), len(across)))
-    summed_down = _running_sum(rgb, 0)
     for i, y in enumerate(down):
         summed = _running_sum(_means(summed_down, np.arange(h + 1) * H / h - y, 0), 1)
         for j, x in enumerate(across):

@@ -15,9 +15,13 @@ How far to trust it is measured, not assumed: the picture is cut into blocks, th
 over blocks, and drawing the blocks anew with replacement (bootstrap) shows how much the best shift
 depends on which edges happened to be in view. Where it scatters, or where the two answers
 contradict each other, the doctor is told "cannot tell" and why.
+
+Two cameras on one rig lie beside each other in every frame alike, so the views of a recording are
+added up block by block. Blocks, not frames, are drawn anew: many frames of a camera that stands
+still are not many witnesses.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -25,7 +29,7 @@ from numpy.typing import NDArray
 from scipy import ndimage
 
 from ducos.doctor.edges import agreement, colour_edges, depth_edges, working_size
-from ducos.doctor.refinement import refined
+from ducos.doctor.refinement import View, refined
 from ducos.doctor.shifts import (
     BLOCKS,
     FEWEST_BLOCKS,
@@ -49,17 +53,26 @@ UPRIGHT = "as it is"
 
 def misalignment(rgb: Floats, depth: Floats, valid: Mask) -> Misalignment:
     """Shift of the depth (h, w), valid where `valid`, against the colour image (H, W, 3)."""
-    H, W = rgb.shape[:2]
+    return common_misalignment([View(rgb, depth, valid)])
+
+
+def common_misalignment(views: Sequence[View]) -> Misalignment:
+    """The one shift of all views, which have the same sizes."""
+    (H, W), (h, w) = views[0].rgb.shape[:2], views[0].depth.shape
     size, reach = working_size(H, W)
-    scores = agreement(colour_edges(rgb, size), depth_edges(depth, valid, size), reach, BLOCKS)
-    ratios = size[0] / depth.shape[0], size[1] / depth.shape[1]
+    ratios = size[0] / h, size[1] / w
+    scores = np.zeros((BLOCKS**2, 2 * reach + 1, 2 * reach + 1))
+    for view in views:
+        edges = depth_edges(view.depth, view.valid, size)
+        scores += agreement(colour_edges(view.rgb, size), edges, reach, BLOCKS)
+    scores = scores[scores.any((1, 2))]
     scores = ndimage.gaussian_filter(scores, (0, SMOOTHING * ratios[0], SMOOTHING * ratios[1]))
     to_colour = (W / size[1], H / size[0])
     first = _best_shift(scores, to_colour, max(1.0, *ratios))
     if not first.certain:
         return first
     rivals = other_peaks(scores.sum(0), max(2, *ratios)) * to_colour
-    return refined(first, rivals, rgb, depth, valid)
+    return refined(first, rivals, views)
 
 
 def _best_shift(
