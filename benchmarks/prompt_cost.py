@@ -34,7 +34,7 @@ def resident_mb(field: str) -> float:
     status = Path("/proc/self/status")
     if status.exists():
         line = next(s for s in status.read_text().splitlines() if s.startswith(field))
-        return int(line.split()[1]) / 1000
+        return int(line.split()[1]) * 1024 / 1e6  # it says kB and means KiB
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
 
 

@@ -33,8 +33,8 @@ CROP = 800
 
 
 def largest_mb() -> float:
-    """Largest resident set of this process so far."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1000
+    """Largest resident set of this process so far; Linux counts in KiB."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e6
 
 
 def write_inputs(folder: Path, width: int, height: int) -> None:
