@@ -15,6 +15,7 @@ from PIL import Image
 
 from ducos import io
 from ducos.batch import FramePair, Options, Summary, find_pairs, run_batch
+from ducos.batch.rig import spread_out
 from ducos.errors import InputError
 from ducos.example import LOW, RGB
 from tests.test_cli import ducos, ducos_here
@@ -152,6 +153,76 @@ def test_pairs_of_different_sizes_are_no_recording(
     assert (code, summary["made"]) == (0, 3)
     assert (summary["shift"]["x"], summary["shift"]["y"]) == (0, 0)
     assert "not of one rig" in summary["warnings"][0]
+
+
+# The doctor looks at a recording
+
+
+def test_the_doctor_looks_at_a_recording(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    """One answer about alignment, accidents told from faults of the camera, a picture."""
+    folder, look = write_recording(tmp_path / "in", 4, (8, -4)), tmp_path / "look.png"
+    (folder / "rgb/4.png").write_bytes(b"no picture")
+    (folder / "depth/4.png").write_bytes(b"no map")
+    (folder / "depth/5.png").write_bytes((folder / "depth/3.png").read_bytes())
+    code, printed, _ = ducos_here(capsys, "doctor", folder, "--json", "--report", look)
+    assert code == 0, "one bad frame of five does not make a recording unusable"
+    told = json.loads(printed)
+    findings = {finding["code"]: finding for finding in told["findings"]}
+    assert len(findings) == len(told["findings"])
+    assert findings["misaligned"]["numbers"]["x"] == pytest.approx(8, abs=1)
+    assert findings["misaligned"]["numbers"]["y"] == pytest.approx(-4, abs=1)
+    assert findings["unreadable"]["severity"] == "warning"
+    assert findings["unreadable"]["numbers"]["frames"] == ["4"]
+    assert findings["unreadable"]["sentence"].startswith("in 1 of 5 frames, such as 4: ")
+    assert findings["unmatched"]["numbers"]["names"] == ["5"]
+    assert told["facts"]["looked_at"] == ["0", "1", "2", "3", "4"]
+    assert told["facts"]["sizes"] == [{"colour": [208, 288], "depth": [52, 72]}]
+    with Image.open(look) as picture:
+        assert picture.size[0] > 500
+    _, printed, _ = ducos_here(capsys, "doctor", folder)
+    assert printed.rstrip().endswith("verdict: usable, with the above in mind")
+
+
+def test_the_doctor_compares_frames(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    """Different sizes have no common shift; what spoils every frame is an error."""
+    folder = write_recording(tmp_path / "in", 2, (8, -4))
+    write_pair(folder / "rgb/other.png", folder / "depth/other.npy")
+    _, printed, _ = ducos_here(capsys, "doctor", folder, "--json")
+    codes = {finding["code"] for finding in json.loads(printed)["findings"]}
+    assert {"units-differ", "sizes-differ"} <= codes
+    assert not {"misaligned", "alignment-unknown"} & codes
+    constant = tmp_path / "constant"
+    for number in range(2):
+        write_pair(constant / f"{number}_rgb.png", constant / f"{number}_depth.png", number)
+        Image.fromarray(np.full((6, 8), 1500, np.uint16)).save(constant / f"{number}_depth.png")
+    code, printed, _ = ducos_here(capsys, "doctor", constant)
+    assert code == 1
+    assert "error: in 2 of 2 frames, such as 0: " in printed
+
+
+def test_the_doctor_refuses_half_a_pair(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    folder = write_recording(tmp_path / "in", 1, (0, 0))
+    for words, message in (
+        ([RGB], "expected its depth map too"),
+        ([folder, "--mask", RGB], "--mask is for one pair"),
+        ([tmp_path / "nowhere"], "which does not exist"),
+        ([tmp_path], "no pairs in"),
+    ):
+        code, _, said = ducos_here(capsys, "doctor", *words)
+        assert code == 2
+        assert message in said
+
+
+def test_large_recordings_are_looked_at_in_parts(tmp_path: Path) -> None:
+    """At most sixteen frames, first and last among them; fewer of large pictures."""
+    (tmp_path / "small.png").write_bytes(b"")
+    Image.new("1", (2000, 3000)).save(tmp_path / "large.png")
+    for name, frames, count in (("small", 100, 16), ("small", 3, 3), ("large", 100, 2)):
+        pairs = [FramePair(tmp_path / f"{name}.png", Path("x"), str(n)) for n in range(frames)]
+        chosen = [int(pair.out) for pair in spread_out(pairs)]
+        assert len(chosen) == count
+        assert (chosen[0], chosen[-1]) == (0, frames - 1)
+        assert sorted(set(chosen)) == chosen
 
 
 # Going on

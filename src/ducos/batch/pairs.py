@@ -10,10 +10,13 @@ A CSV file has the columns rgb and depth, and maybe mask and out; its paths are 
 """
 
 import csv
+import warnings
 from bisect import bisect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
+
+from PIL import Image
 
 from ducos.errors import InputError
 from ducos.formats import WRITTEN_AS
@@ -83,6 +86,15 @@ def find_pairs(source: str | Path) -> Found:
     if not found.pairs:
         raise InputError(f"no pairs in {source}; expected {LAYOUTS}, or give a CSV file")
     return found
+
+
+def picture_size(path: Path) -> tuple[int, int] | None:
+    """Width and height from the file's header; None where there is none to read."""
+    try:
+        with warnings.catch_warnings(action="ignore"), Image.open(path) as picture:
+            return picture.size
+    except Exception:  # whatever is wrong with it, its reader will say
+        return None
 
 
 # Names

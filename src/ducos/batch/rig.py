@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 
 from ducos.batch.frame import Options
-from ducos.batch.pairs import FramePair
+from ducos.batch.pairs import FramePair, picture_size
 from ducos.doctor.correction import Correction, common_shift, parse_shift
 from ducos.doctor.refinement import View
 from ducos.errors import InputError
@@ -42,18 +42,24 @@ def rig_shift(pairs: Sequence[FramePair], options: Options) -> Correction:
 
 
 def sampled(pairs: Sequence[FramePair], options: Options) -> list[View]:
-    """Some readable frames, spread evenly; those that are not will be reported by their worker."""
+    """Some readable frames; those that are not will be reported by their worker."""
     views: list[View] = []
-    pixels = 0
-    for index in np.linspace(0, len(pairs) - 1, min(LOOKED_AT, len(pairs))).round().astype(int):
-        pair = pairs[index]
+    for pair in spread_out(pairs):
         try:
             image = read_colour(pair.rgb)
             low = read_low(pair.depth, options.unit, options.scale, pair.mask)
         except (InputError, OSError):
             continue
-        pixels += image.shape[0] * image.shape[1]
-        if views and pixels > MOST_PIXELS:
-            break
         views.append(View(image, low.depth, low.valid))
     return views
+
+
+def spread_out(pairs: Sequence[FramePair]) -> list[FramePair]:
+    """Frames spread evenly over the recording, fewer if their pictures are large."""
+    count = min(LOOKED_AT, len(pairs))
+    while True:
+        chosen = [pairs[n] for n in np.linspace(0, len(pairs) - 1, count).round().astype(int)]
+        sizes = (picture_size(pair.rgb) or (0, 0) for pair in chosen)
+        if count == 1 or sum(width * height for width, height in sizes) <= MOST_PIXELS:
+            return chosen
+        count = (count + 1) // 2

@@ -5,7 +5,6 @@ import os
 import shutil
 import tempfile
 import time
-import warnings
 from collections import Counter
 from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
@@ -16,12 +15,11 @@ from queue import SimpleQueue
 from typing import Any
 
 import numpy as np
-from PIL import Image
 
 from ducos import __version__, io
 from ducos.batch.frame import Options
 from ducos.batch.journal import UNFINISHED, Journal, Record, claimed, digest_of, stamps_of
-from ducos.batch.pairs import PREVIEWS, Failure, FramePair, result_names
+from ducos.batch.pairs import PREVIEWS, Failure, FramePair, picture_size, result_names
 from ducos.batch.rig import rig_shift
 from ducos.batch.worker import Answer, Job, Worker
 from ducos.doctor.correction import Correction, parse_shift
@@ -229,22 +227,14 @@ def in_buckets(frames: list[Frame]) -> list[Frame]:
 
     The largest come first: if memory does not suffice, that shows early.
     """
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # Pillow's, on huge pictures
-        sizes = {
-            frame.record.out: (_size(frame.job.rgb), _size(frame.job.depth)) for frame in frames
-        }
+    sizes = {frame.record.out: (_size(frame.job.rgb), _size(frame.job.depth)) for frame in frames}
     by_name = sorted(frames, key=lambda frame: frame.record.out)
     return sorted(by_name, key=lambda frame: sizes[frame.record.out], reverse=True)
 
 
 def _size(path: str) -> tuple[int, int]:
-    """Width and height of a picture from its header; of other files the length, which will do."""
-    try:
-        with Image.open(path) as picture:
-            return picture.size
-    except Exception:  # whatever is wrong with it, its worker will say
-        return (os.path.getsize(path) if os.path.exists(path) else 0, 0)
+    """Width and height of a picture; of other files the length, which will do."""
+    return picture_size(Path(path)) or (os.path.getsize(path) if os.path.exists(path) else 0, 0)
 
 
 # The work

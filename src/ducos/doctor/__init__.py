@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ducos.doctor.colour import check_colour, check_orientation, check_shift, check_sizes
-from ducos.doctor.findings import Finding, Report
+from ducos.doctor.findings import SEVERITIES, Finding, Report
 from ducos.doctor.levels import check_flat, check_saturation, check_step
 from ducos.doctor.pixels import check_flying, check_holes, check_noise
 from ducos.doctor.registration import misalignment
@@ -73,8 +73,7 @@ def examine(
         if not turned:
             shift = misalignment(image, low.depth, low.valid)
             findings += check_shift(shift, facts)
-    order = ("error", "warning", "note")
-    findings.sort(key=lambda finding: order.index(finding.severity))
+    findings.sort(key=lambda finding: SEVERITIES.index(finding.severity))
     return Report(findings, facts, image, low, shift)
 
 

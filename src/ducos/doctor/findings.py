@@ -13,6 +13,7 @@ from ducos.io import DepthMap
 
 Floats = NDArray[np.float32]
 Severity = Literal["error", "warning", "note"]
+SEVERITIES = ("error", "warning", "note", "none")  # worst first; none: nothing was found
 
 
 @dataclass
@@ -46,7 +47,7 @@ class Report:
     @property
     def worst(self) -> str:
         """error, warning, note or none."""
-        return self.findings[0].severity if self.findings else "none"
+        return worst_of(self.findings)
 
     @property
     def sound(self) -> bool:
@@ -57,22 +58,38 @@ class Report:
 
     def to_json(self) -> str:
         """One JSON object: sound, worst, findings and facts."""
-        content = {
-            "sound": self.sound,
-            "worst": self.worst,
-            "findings": [asdict(finding) for finding in self.findings],
-            "facts": self.facts,
-        }
-        return json.dumps(_plain(content))
+        return as_json(self.findings, self.facts)
 
     def lines(self) -> list[str]:
         """For the terminal."""
-        lines = []
-        for finding in self.findings:
-            advice = f" → {finding.advice}" if finding.advice else ""
-            lines.append(f"{finding.severity}: {finding.sentence}{advice}")
-        verdict = {"error": "not usable as it is", "warning": "usable, with the above in mind"}
-        return [*lines, f"verdict: {verdict.get(self.worst, 'a sound pair')}"]
+        return as_lines(self.findings, "a sound pair")
+
+
+def worst_of(findings: list[Finding]) -> str:
+    """The severity of the first of the sorted findings, or none."""
+    return findings[0].severity if findings else "none"
+
+
+def as_json(findings: list[Finding], facts: dict[str, Any]) -> str:
+    """One JSON object: sound, worst, findings and facts."""
+    worst = worst_of(findings)
+    content = {
+        "sound": worst in ("note", "none"),
+        "worst": worst,
+        "findings": [asdict(finding) for finding in findings],
+        "facts": facts,
+    }
+    return json.dumps(_plain(content))
+
+
+def as_lines(findings: list[Finding], sound: str) -> list[str]:
+    """A line for each finding, worst first, and a verdict: `sound` if there are notes at most."""
+    lines = []
+    for finding in findings:
+        advice = f" → {finding.advice}" if finding.advice else ""
+        lines.append(f"{finding.severity}: {finding.sentence}{advice}")
+    verdict = {"error": "not usable as it is", "warning": "usable, with the above in mind"}
+    return [*lines, f"verdict: {verdict.get(worst_of(findings), sound)}"]
 
 
 def _plain(value: Any) -> Any:
