@@ -353,6 +353,18 @@ def test_things_apart_at_the_smallest_value_were_clipped_and_one_box_was_not():
 # --------------------------------------------------------------------------- undoing a shift
 
 
+def test_the_shift_under_a_large_picture_is_in_its_own_pixels():
+    """It is shrunk before it is looked at; across and down differ here."""
+    rgb, low, valid = moved_pair(0, (5, -3), 4)
+    large = rgb.repeat(12, 0).repeat(10, 1)
+    found = misalignment(large, low, valid)
+    small = misalignment(np.ascontiguousarray(rgb), low, valid)
+    assert found.certain
+    assert found.x == pytest.approx(10 * small.x, abs=2)
+    assert found.y == pytest.approx(12 * small.y, abs=2)
+    assert small.spread < found.spread < 1.3 * 12 * small.spread
+
+
 def test_frames_of_a_rig_are_measured_together():
     """Frames that cannot tell by themselves can together; a still camera is one witness."""
     together = [View(*moved_pair(index, (5, -3), 8)) for index in range(6)]

@@ -22,9 +22,11 @@ still are not many witnesses.
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 from scipy import ndimage
 
@@ -40,6 +42,7 @@ from ducos.doctor.shifts import (
     scatter,
     strength,
 )
+from ducos.resize import bilinear
 
 Floats = NDArray[np.float32]
 Mask = NDArray[np.bool_]
@@ -49,6 +52,8 @@ SMOOTHING = 0.25  # of a depth pixel: no edge of a coarse map is known better th
 LARGEST_SPREAD, LARGEST_SPREAD_LOW = 1.0, 0.35  # of the first answer, in colour or depth pixels
 WEAKEST = 2.5  # strength below which the best shift is no peak
 UPRIGHT = "as it is"
+MOST_ACROSS = 8  # pixels of the picture per depth pixel: as fine as the finest step tried
+MOST_PIXELS = 5_000_000  # of a picture
 
 
 def misalignment(rgb: Floats, depth: Floats, valid: Mask) -> Misalignment:
@@ -58,6 +63,28 @@ def misalignment(rgb: Floats, depth: Floats, valid: Mask) -> Misalignment:
 
 def common_misalignment(views: Sequence[View]) -> Misalignment:
     """The one shift of all views, which have the same sizes."""
+    H, W = views[0].rgb.shape[:2]
+    views = [_eased(view) for view in views]
+    found = _measured(views)
+    down, across = H / views[0].rgb.shape[0], W / views[0].rgb.shape[1]
+    spread = max(down, across) * found.spread
+    return replace(found, x=across * found.x, y=down * found.y, spread=spread)
+
+
+def _eased(view: View) -> View:
+    """With a picture no finer than it helps, so that the largest take no more time or memory."""
+    (H, W), (h, w) = view.rgb.shape[:2], view.depth.shape
+    fit = min(1.0, (MOST_PIXELS / (H * W)) ** 0.5)
+    size = (round(min(fit * H, MOST_ACROSS * h)), round(min(fit * W, MOST_ACROSS * w)))
+    if size == (H, W):
+        return view
+    image = torch.tensor(view.rgb).permute(2, 0, 1)[None]
+    small = bilinear(image, (max(1, size[0]), max(1, size[1])))[0].permute(1, 2, 0)
+    return view._replace(rgb=small.contiguous().numpy())
+
+
+def _measured(views: Sequence[View]) -> Misalignment:
+    """The shift in pixels of the pictures as they are."""
     (H, W), (h, w) = views[0].rgb.shape[:2], views[0].depth.shape
     size, reach = working_size(H, W)
     ratios = size[0] / h, size[1] / w
