@@ -132,6 +132,15 @@ def test_a_network_sees_the_colours_where_the_depth_is() -> None:
         assert right < 0.2 * wrong
 
 
+def test_consistent_with_values_as_good_as_zero() -> None:
+    """Found by fuzzing: no factor leads from 1e-45 to 1."""
+    depth = np.full((5, 4), 1e-45, np.float32)
+    depth[[0, 1, 3], 0] = 1
+    picture = np.linspace(0, 1, 12, dtype=np.float32).reshape(4, 1, 3)
+    result = super_resolve(picture, depth, model="bicubic", consistent=True, any_aspect=True)
+    assert np.isfinite(result.depth).all()
+
+
 @pytest.mark.parametrize("shift", [(32, 0), (0, -24), (np.nan, 0), (0, np.inf)])
 def test_a_shift_without_overlap_is_refused(shift: tuple[float, float]) -> None:
     with pytest.raises(InputError, match="half of its 64×48"):

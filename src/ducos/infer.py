@@ -255,10 +255,12 @@ def make_consistent(depth: Tensor, low: Tensor, valid: Tensor, rounds: int = 24)
     """Back-projection: stretch the pixels under each measurement until their mean is the measured.
 
     Smoothly at first, then cell by cell for the small rest, so that hardly any cell border shows.
-    Factors keep distances positive; maps that are not positive everywhere get differences.
+    Factors keep distances positive; maps that are not, or as good as zero somewhere, get
+    differences.
     """
     size = (depth.shape[-2], depth.shape[-1])
-    positive = bool((depth > 0).all() and (low > 0)[valid].all())
+    values = torch.cat([depth.flatten(), low[valid]])
+    positive = bool(values.min() > 1e-6 * values.max())
     for turn in range(rounds):
         grow = bilinear if turn < rounds // 2 else nearest
         shrunk = shrink(depth, low)
