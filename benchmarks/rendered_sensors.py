@@ -10,12 +10,12 @@ filled without looking at the colours. Flying pixels: share of the pixels near d
 between the surfaces around, more than 5 % from each (`ducos.metrics`); off both: share of the
 points of the cloud at depth edges farther than 2 % of the depth from the near and from the far
 surface (`ducos.cloud.flying_share`). Coverage: share of pixels whose error is within one and two
-sigma; of a normal distribution it would be 68 and 95 %. `soft`, `blurred` and `wavering` are
-bicubic maps of truth that is blurred by 0.3 to 1.3 pixels, by 3, or whose edges drift about the
-image's, as measured truth does; for `picture moved` the colours lie up to three pixels beside depth
-and truth, as after a poor calibration; `blobs` are round holes knocked out of a bicubic map;
-`misregister, auto` undoes the shift that `ducos doctor` measures, as `ducos upscale --shift auto`
-does.
+sigma; of a normal distribution it would be 68 and 95 %. `soft`, `blurred`, `wavering`
+and `grainy` are bicubic maps of truth that is blurred by 0.3 to 1.3 pixels, by 3, whose edges drift
+about the image's, or that is noisy itself, as measured truth is; for `picture moved` the colours
+lie up to three pixels beside depth and truth, as after a poor calibration; `blobs` are round holes
+knocked out of a bicubic map; `misregister, auto` undoes the shift that `ducos doctor` measures, as
+`ducos upscale --shift auto` does.
 
     python benchmarks/rendered_sensors.py synth:data/heldout --images 22
 """
@@ -31,7 +31,7 @@ from torch import Tensor, nn
 
 from ducos.cloud import flying_share
 from ducos.data import open_dataset
-from ducos.data.augment import punch_holes, softened, wavered
+from ducos.data.augment import grained, punch_holes, softened, wavered
 from ducos.data.pair import Pair
 from ducos.data.patches import REACH
 from ducos.degrade import DEGRADATIONS
@@ -47,7 +47,7 @@ CASES = [
     *(("tof", ratio) for ratio in (4, 8)),
     *((name, 4) for name in ("lidar", "stereo", "noisy")),
     *((name, ratio) for name in ("misregister", "misregister, auto") for ratio in (2, 4)),
-    *((name, ratio) for name in ("soft", "blurred", "wavering") for ratio in (2, 4)),
+    *((name, ratio) for name in ("soft", "blurred", "wavering", "grainy") for ratio in (2, 4)),
     *(("picture moved", ratio) for ratio in (2, 4, 8, 16)),
     *(("blobs", ratio) for ratio in (4, 8)),
 ]
@@ -103,6 +103,8 @@ def measured(pair: Pair, name: str, ratio: int, model: nn.Module, seed: int) -> 
         truth = softened(truth, mask, 3)
     if name == "wavering":
         truth, mask = wavered(truth, mask, rng)
+    if name == "grainy":
+        truth = grained(truth, mask, rng)
     if name == "picture moved":
         y, x = rng.integers(-3, 4, 2)
         rgb = rgb.roll((y, x), (2, 3))

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 from torch.utils.data import DataLoader
 
-from ducos.data.augment import Augmentation, punch_holes, softened, wavered
+from ducos.data.augment import Augmentation, grained, punch_holes, softened, wavered
 from ducos.data.pair import Pair
 from ducos.data.patches import Batch, PatchBatches
 from ducos.data.shapes import Shapes
@@ -18,6 +18,7 @@ EVERYTHING = Augmentation(
     quantise=0.5,
     waver=0.5,
     soften=0.5,
+    grain=0.5,
     colour=1.0,
     shift=1.0,
     misplace=1.0,
@@ -253,7 +254,24 @@ def test_softened_truth_is_blurred_by_valid_depths_only() -> None:
     np.testing.assert_allclose(soft[:, 42:50], 3, rtol=1e-6)
 
 
-@pytest.mark.parametrize("option", ["waver", "soften"])
+def test_grain_is_faint_and_leaves_holes_alone() -> None:
+    slope = np.linspace(1, 3, 64, dtype=np.float32)[None].repeat(64, 0)
+    valid = np.ones(slope.shape, bool)
+    valid[:, 50:] = False
+    garbage = np.where(valid, slope, 1000).astype(np.float32)
+    strengths = []
+    for seed in range(40):
+        noisy = grained(garbage, valid, np.random.default_rng(seed))
+        assert np.array_equal(noisy[~valid], garbage[~valid])
+        strengths.append(float((noisy - garbage)[valid].std()))
+    span = float(np.ptp(slope[valid]))
+    assert 0.005 * span < max(strengths) < 0.012 * span
+    assert min(strengths) < 0.0005 * span
+    nothing = grained(garbage, np.zeros_like(valid), np.random.default_rng(0))
+    assert np.array_equal(nothing, garbage)
+
+
+@pytest.mark.parametrize("option", ["waver", "soften", "grain"])
 def test_a_sensor_sees_the_scene_as_it_is(option: str) -> None:
     def targets(name: str, share: float) -> torch.Tensor:
         source = batches(augmentation=Augmentation(**{option: share}), degradations={name: 1.0})

@@ -59,6 +59,7 @@ class DataConfig(Section):
     quantise: float = Field(0.0, ge=0, le=1)
     waver: float = Field(0.0, ge=0, le=1)
     soften: float = Field(0.0, ge=0, le=1)
+    grain: float = Field(0.0, ge=0, le=1)
     colour: float = Field(0.0, ge=0, le=1)
     shift: float = Field(0.0, ge=0)
     misplace: float = Field(0.0, ge=0)

@@ -9,6 +9,7 @@ result is that of one process.
 
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -102,17 +103,7 @@ def train(
         scales=config.data.scales,
         degradations=config.data.degradations,
         augmentation=Augmentation(
-            flip=config.data.flip,
-            turn=config.data.turn,
-            zoom=config.data.zoom,
-            invert=config.data.invert,
-            quantise=config.data.quantise,
-            waver=config.data.waver,
-            soften=config.data.soften,
-            colour=config.data.colour,
-            shift=config.data.shift,
-            misplace=config.data.misplace,
-            holes=config.data.holes,
+            **{each.name: getattr(config.data, each.name) for each in fields(Augmentation)}
         ),
         seed=config.train.seed,
         cache=open_cache(config, model, training_set, rank, world),

@@ -24,7 +24,9 @@ class Augmentation:
     waver: share of patches whose truth has edges that waver about the image's by a pixel or so.
     soften: share of patches whose truth is blurred by 0.3 to 1.3 pixels. Measured truth wavers
         and is soft, rendered truth is neither; a network that knows only the latter sharpens what
-        should stay. Both are for maps made by resampling: a sensor sees the scene, not the truth.
+        should stay. These and grain are for maps made by resampling: a sensor sees the scene.
+    grain: share of patches whose truth has grain, as measured truth has; otherwise a network takes
+        grain for the mark of a sensor, and mistrusts every map that was measured.
     colour: strength of gamma, gain, tint, noise, blur and JPEG on the colour image (0 = off).
     shift: largest registration error between colour and depth, in pixels; most are far smaller.
     misplace: largest error of a sensor model's map against colour and truth, in its own pixels:
@@ -39,6 +41,7 @@ class Augmentation:
     quantise: float = 0.0
     waver: float = 0.0
     soften: float = 0.0
+    grain: float = 0.0
     colour: float = 0.0
     shift: float = 0.0
     misplace: float = 0.0
@@ -120,6 +123,18 @@ def softened(target: Array, valid: Mask, sigma: float) -> Array:
     share = cv2.GaussianBlur(valid.astype(np.float32), (0, 0), sigma)
     total = cv2.GaussianBlur(np.where(valid, target, 0).astype(np.float32), (0, 0), sigma)
     return np.where(valid, total / np.maximum(share, 1e-6), target).astype(np.float32)
+
+
+def grained(target: Array, valid: Mask, rng: np.random.Generator) -> Array:
+    """Truth (n, n) with noise in spots of one to some pixels, mostly faint, at most 1 % r.m.s. of
+    the depths' range; what is not valid stays."""
+    spots = rng.normal(size=target.shape).astype(np.float32)
+    spots = np.asarray(cv2.GaussianBlur(spots, (0, 0), float(np.exp(rng.uniform(-1, 1.2)))))
+    if not valid.any():
+        return target
+    span = float(np.ptp(target[valid]))
+    spots *= 0.01 * span * rng.random() ** 2 / max(float(spots.std()), 1e-6)
+    return np.where(valid, target + spots, target).astype(np.float32)
 
 
 def recolour(image: Array, strength: float, rng: np.random.Generator) -> Array:

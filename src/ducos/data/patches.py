@@ -19,6 +19,7 @@ from ducos.data.augment import (
     Augmentation,
     crop,
     draw_turn,
+    grained,
     punch_holes,
     recolour,
     softened,
@@ -240,6 +241,8 @@ class PatchBatches:
             target, valid = wavered(target, valid, rng)
         if resampled and options.soften and rng.random() < options.soften:
             target = softened(target, valid, 0.3 * 10 ** rng.random())
+        if resampled and options.grain and rng.random() < options.grain:
+            target = grained(target, valid, rng)
         if rng.random() < options.quantise and valid.any():
             lowest, highest = float(target[valid].min()), float(target[valid].max())
             step = max(highest - lowest, 1e-6) / rng.uniform(60, 255)
