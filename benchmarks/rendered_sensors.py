@@ -33,7 +33,7 @@ from ducos.cloud import flying_share
 from ducos.data import open_dataset
 from ducos.data.augment import grained, punch_holes, softened, wavered
 from ducos.data.pair import Pair
-from ducos.data.patches import REACH
+from ducos.data.patches import COARSEST_GRAIN, REACH
 from ducos.degrade import DEGRADATIONS
 from ducos.doctor.correction import shift_to_undo
 from ducos.infer import load, predict
@@ -47,8 +47,8 @@ CASES = [
     *(("tof", ratio) for ratio in (4, 8)),
     *((name, 4) for name in ("lidar", "stereo", "noisy")),
     *((name, ratio) for name in ("misregister", "misregister, auto") for ratio in (2, 4)),
-    *((name, ratio) for name in ("soft", "blurred", "wavering", "grainy") for ratio in (2, 4)),
-    *(("picture moved", ratio) for ratio in (2, 4, 8, 16)),
+    *((name, ratio) for name in ("soft", "blurred", "wavering") for ratio in (2, 4)),
+    *((name, ratio) for name in ("grainy", "picture moved") for ratio in (2, 4, 8, 16)),
     *(("blobs", ratio) for ratio in (4, 8)),
 ]
 
@@ -104,7 +104,7 @@ def measured(pair: Pair, name: str, ratio: int, model: nn.Module, seed: int) -> 
     if name == "wavering":
         truth, mask = wavered(truth, mask, rng)
     if name == "grainy":
-        truth = grained(truth, mask, rng)
+        truth = grained(truth, mask, rng, COARSEST_GRAIN * ratio)
     if name == "picture moved":
         y, x = rng.integers(-3, 4, 2)
         rgb = rgb.roll((y, x), (2, 3))

@@ -125,14 +125,15 @@ def softened(target: Array, valid: Mask, sigma: float) -> Array:
     return np.where(valid, total / np.maximum(share, 1e-6), target).astype(np.float32)
 
 
-def grained(target: Array, valid: Mask, rng: np.random.Generator) -> Array:
-    """Truth (n, n) with noise in spots of 0.5 to 6 pixels, at most 1.5 % r.m.s. of the depths'
-    range; what is not valid stays. (Middlebury's has spots of about 2 pixels and 0.5 to 1.2 %.)"""
+def grained(target: Array, valid: Mask, rng: np.random.Generator, coarsest: float) -> Array:
+    """Truth (n, n) with noise in spots of 0.5 to `coarsest` pixels, at most 2 % r.m.s. of the
+    depths' range; what is not valid stays. (Middlebury's has about 2 pixels, 0.5 to 1.2 %.)"""
     if not valid.any():
         return target
     spots = rng.normal(size=target.shape).astype(np.float32)
-    spots = np.asarray(cv2.GaussianBlur(spots, (0, 0), 0.5 * 12 ** rng.random()))
-    strength = 0.015 * rng.random() * float(np.ptp(target[valid]))
+    size = 0.5 * (max(coarsest, 0.5) / 0.5) ** rng.random()
+    spots = np.asarray(cv2.GaussianBlur(spots, (0, 0), float(size)))
+    strength = 0.02 * rng.random() * float(np.ptp(target[valid]))
     spots *= strength / max(float(spots.std()), 1e-6)
     return np.where(valid, target + spots, target).astype(np.float32)
 

@@ -38,6 +38,7 @@ from ducos.resize import fill_holes, low_size
 RESAMPLINGS = ("bicubic", "nearest", "last-pixel", "area")
 SENSOR_MODELS = ("tof", "lidar", "stereo")
 SENSOR = "sensor"  # a "degradation" that takes the map the pair came with
+COARSEST_GRAIN = 1.5  # low-resolution pixels: as coarse as the spots of `tof`
 REACH = 0.25  # truth farther outside the measured range than this share of it cannot be known
 
 
@@ -177,7 +178,7 @@ class PatchBatches:
         """Patches whose low-resolution map is made of the truth."""
         resampled = name in RESAMPLINGS
         side = max(self.crop, math.ceil(self.measurements * scale / 32) * 32)
-        drawn = [self.patch(pair, side, rng, resampled) for pair in pairs]
+        drawn = [self.patch(pair, side, scale, rng, resampled) for pair in pairs]
         rgb, target, valid, inverse, places = (
             torch.stack(part) for part in zip(*drawn, strict=True)
         )
@@ -223,7 +224,7 @@ class PatchBatches:
         return cut(whole, places, (side, side), sizes)
 
     def patch(
-        self, pair: Pair, side: int, rng: np.random.Generator, resampled: bool
+        self, pair: Pair, side: int, scale: float, rng: np.random.Generator, resampled: bool
     ) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
         """One augmented patch: rgb (3,n,n), target (1,n,n), valid (1,n,n), inverse (), and the
         place (2,3) of its colours in the image. A sensor model, unlike mere resampling, needs
@@ -242,7 +243,7 @@ class PatchBatches:
         if resampled and options.soften and rng.random() < options.soften:
             target = softened(target, valid, 0.3 * 10 ** rng.random())
         if resampled and options.grain and rng.random() < options.grain:
-            target = grained(target, valid, rng)
+            target = grained(target, valid, rng, COARSEST_GRAIN * scale)
         if rng.random() < options.quantise and valid.any():
             lowest, highest = float(target[valid].min()), float(target[valid].max())
             step = max(highest - lowest, 1e-6) / rng.uniform(60, 255)
