@@ -14,8 +14,10 @@ sigma; of a normal distribution it would be 68 and 95 %. `soft`, `blurred`, `wav
 and `grainy` are bicubic maps of truth that is blurred by 0.3 to 1.3 pixels, by 3, whose edges drift
 about the image's, or that is noisy itself, as measured truth is; for `picture moved` the colours
 lie up to three pixels beside depth and truth, as after a poor calibration; `blobs` are round holes
-knocked out of a bicubic map; `misregister, auto` undoes the shift that `ducos doctor` measures, as
-`ducos upscale --shift auto` does.
+knocked out of a bicubic map. `dark`: the picture is black; `wrong picture`: it is cut in four and
+put together crosswise, so that nothing lies where it was; `framed`: it is grey and has a white
+frame of seven pixels, as photographs of NYU have. `misregister, auto` undoes the shift that
+`ducos doctor` measures, as `ducos upscale --shift auto` does.
 
     python benchmarks/rendered_sensors.py synth:data/heldout --images 22
 """
@@ -50,7 +52,11 @@ CASES = [
     *((name, ratio) for name in ("soft", "blurred", "wavering") for ratio in (2, 4)),
     *((name, ratio) for name in ("grainy", "picture moved") for ratio in (2, 4, 8, 16)),
     *(("blobs", ratio) for ratio in (4, 8)),
+    *(("bicubic, dark", ratio) for ratio in (4, 8, 16)),
+    ("tof, dark", 4),
+    *((f"bicubic, {what}", ratio) for what in ("wrong picture", "framed") for ratio in (4, 16)),
 ]
+FRAME = 7
 
 
 def main() -> None:
@@ -108,19 +114,20 @@ def measured(pair: Pair, name: str, ratio: int, model: nn.Module, seed: int) -> 
     if name == "picture moved":
         y, x = rng.integers(-3, 4, 2)
         rgb = rgb.roll((y, x), (2, 3))
+    sensor, _, twist = name.partition(", ")
     target, valid = (torch.from_numpy(m)[None, None] for m in (truth, mask))
     size = (target.shape[-2], target.shape[-1])
-    sensor, _, auto = name.partition(", ")
     degrade: Callable[..., tuple[Tensor, Tensor]]
     degrade = DEGRADATIONS.get(sensor, DEGRADATIONS["bicubic"])
     generator = torch.Generator().manual_seed(seed)
     low, low_valid = degrade(target, valid, rgb, low_size(size, ratio), generator)
     if name == "blobs":
         low_valid = punch_holes(low_valid, 1.0, rng)
+    rgb = twisted(rgb, twist)
     steps = (0, 0)
-    if auto:
+    if twist == "auto":
         as_read = DepthMap(low[0, 0].numpy(), low_valid[0, 0].numpy(), "m", 1.0, "rendered")
-        found = shift_to_undo(auto, pair.rgb, as_read)
+        found = shift_to_undo(twist, pair.rgb, as_read)
         steps = (round(found.x), round(found.y))
     with torch.inference_mode():
         prediction = predict(model, moved(rgb, *steps), low, low_valid)
@@ -140,6 +147,21 @@ def measured(pair: Pair, name: str, ratio: int, model: nn.Module, seed: int) -> 
     hanging += [flying_share(x, mask, np.where(mask, truth, 0)) for x in maps]
     coverage = [float((within < k).float().mean()) for k in (1, 2)]
     return [*(float(e.square().mean().sqrt()) for e in errors), *hanging, *coverage]
+
+
+def twisted(rgb: Tensor, twist: str) -> Tensor:
+    """The picture (1, 3, H, W) that comes with the map."""
+    H, W = rgb.shape[-2:]
+    if twist == "dark":
+        return torch.zeros_like(rgb)
+    if twist == "wrong picture":
+        return rgb.roll((H // 2, W // 2), (2, 3))
+    if twist == "framed":
+        framed = torch.ones_like(rgb)
+        inside = (..., slice(FRAME, H - FRAME), slice(FRAME, W - FRAME))
+        framed[inside] = rgb.mean(1, keepdim=True)[inside]
+        return framed
+    return rgb
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 from torch.utils.data import DataLoader
 
-from ducos.data.augment import Augmentation, grained, punch_holes, softened, wavered
+from ducos.data.augment import Augmentation, grained, punch_holes, softened, spoilt, wavered
 from ducos.data.pair import Pair
 from ducos.data.patches import Batch, PatchBatches
 from ducos.data.shapes import Shapes
@@ -19,6 +19,7 @@ EVERYTHING = Augmentation(
     waver=0.5,
     soften=0.5,
     grain=0.5,
+    spoil=0.5,
     colour=1.0,
     shift=1.0,
     misplace=1.0,
@@ -269,6 +270,37 @@ def test_grain_is_faint_and_leaves_holes_alone() -> None:
     assert min(strengths) < 0.001 * span
     nothing = grained(garbage, np.zeros_like(valid), np.random.default_rng(0), 6)
     assert np.array_equal(nothing, garbage)
+
+
+def test_spoilt_pictures_tell_less_in_several_ways() -> None:
+    picture = torch.rand(3, 48, 40, generator=torch.Generator().manual_seed(0))
+    before = picture.clone()
+    fates = {"grey": 0, "one colour": 0, "framed": 0, "upside down": 0, "as it was": 0}
+    for seed in range(200):
+        result = spoilt(picture, np.random.default_rng(seed))
+        assert (result.shape, result.dtype) == (picture.shape, picture.dtype)
+        assert bool(((result >= 0) & (result <= 1)).all())
+        inside = (slice(None), slice(12, -12), slice(12, -12))
+        fates["grey"] += torch.equal(result[0], result[1])
+        fates["one colour"] += float(result[inside].std((1, 2)).max()) < 0.04
+        fates["framed"] += all(float(edge.std()) == 0 for edge in (result[:, 0], result[:, -1]))
+        fates["upside down"] += torch.equal(result[inside], picture.flip(1, 2)[inside])
+        fates["as it was"] += torch.equal(result, picture)
+    assert torch.equal(picture, before)
+    assert all(10 < count < 150 for count in fates.values()), fates
+
+
+def test_spoiling_changes_pictures_and_no_map() -> None:
+    for name in ("bicubic", "tof"):
+        clean, bad = (
+            batches(augmentation=Augmentation(spoil=share), degradations={name: 1.0})[0]
+            for share in (0.0, 1.0)
+        )
+        assert not torch.equal(clean.rgb, bad.rgb)
+        for part in ("target", "valid", "low_valid"):
+            assert torch.equal(getattr(clean, part), getattr(bad, part)), part
+        seen = clean.low_valid
+        assert torch.equal(clean.low[seen], bad.low[seen])
 
 
 @pytest.mark.parametrize("option", ["waver", "soften", "grain"])

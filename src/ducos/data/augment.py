@@ -5,7 +5,8 @@ from typing import Any
 
 import cv2
 import numpy as np
-from torch import Tensor, arange
+import torch
+from torch import Tensor
 
 from ducos.data.pair import Array, Mask, Pair
 from ducos.resize import Size
@@ -27,6 +28,8 @@ class Augmentation:
         should stay. These and grain are for maps made by resampling: a sensor sees the scene.
     grain: share of patches whose truth has grain, as measured truth has; otherwise a network takes
         grain for the mark of a sensor, and mistrusts every map that was measured.
+    spoil: share of patches whose picture is grey, framed, faded or of something else. A network
+        that always sees a telling picture judges by it what made the map, and fails in the dark.
     colour: strength of gamma, gain, tint, noise, blur and JPEG on the colour image (0 = off).
     shift: largest registration error between colour and depth, in pixels; most are far smaller.
     misplace: largest error of a sensor model's map against colour and truth, in its own pixels:
@@ -42,6 +45,7 @@ class Augmentation:
     waver: float = 0.0
     soften: float = 0.0
     grain: float = 0.0
+    spoil: float = 0.0
     colour: float = 0.0
     shift: float = 0.0
     misplace: float = 0.0
@@ -160,6 +164,32 @@ def recolour(image: Array, strength: float, rng: np.random.Generator) -> Array:
     return np.asarray(rgb, np.float32)
 
 
+def spoilt(image: Tensor, rng: np.random.Generator) -> Tensor:
+    """A picture (3, n, n) that tells less: grey, framed, faded to one colour, upside down (which
+    stands for a picture of something else), or several of these."""
+    image = image.clone()
+    grey, framed = rng.random(2) < 0.5
+    if grey:
+        image[:] = image.mean(0)
+    fate = rng.choice(["kept", "faded", "foreign"])
+    if fate == "faded":
+        colour = torch.from_numpy(rng.uniform(0, 1, (3, 1, 1))).to(image)
+        if rng.random() < 0.5:
+            colour = 0 * colour  # darkness
+        image = colour + float(rng.choice([0.0, 0.3 * rng.random()])) * (image - colour)
+        noise = torch.from_numpy(rng.normal(0, rng.uniform(0, 0.03), image.shape)).to(image)
+        image = (image + noise).clamp(0, 1)
+    if fate == "foreign":
+        image = image.flip(1, 2)
+    if framed:
+        shade = float(rng.choice([0.0, 1.0, rng.random()]))
+        top, bottom, left, right = (rng.integers(0, 13, 4) * (rng.random(4) < 0.6)).tolist()
+        inside = torch.zeros(image.shape[1:], dtype=torch.bool)
+        inside[top : image.shape[1] - bottom, left : image.shape[2] - right] = True
+        image = torch.where(inside, image, shade)
+    return image
+
+
 def punch_holes(valid: Tensor, share: float, rng: np.random.Generator) -> Tensor:
     """Knock blobs out of a share of the masks (B, 1, h, w), up to a third of a map wide."""
     valid = valid.clone()
@@ -170,7 +200,7 @@ def punch_holes(valid: Tensor, share: float, rng: np.random.Generator) -> Tensor
         for _ in range(int(rng.integers(1, 8))):
             y, x = rng.uniform(0, h), rng.uniform(0, w)
             radius = np.exp(rng.uniform(np.log(0.5), np.log(max(1.0, min(h, w) / 6))))
-            rows = arange(h)[:, None] + 0.5 - y
-            columns = arange(w)[None] + 0.5 - x
+            rows = torch.arange(h)[:, None] + 0.5 - y
+            columns = torch.arange(w)[None] + 0.5 - x
             sample[0] &= rows**2 + columns**2 > radius**2
     return valid

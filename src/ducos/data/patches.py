@@ -23,6 +23,7 @@ from ducos.data.augment import (
     punch_holes,
     recolour,
     softened,
+    spoilt,
     wavered,
 )
 from ducos.data.measured import common_ratio, cut_measured, patch_sides
@@ -156,20 +157,31 @@ class PatchBatches:
             patches = self.measured(pairs, rng)
         else:
             patches = self.simulated(pairs, name, scale, rng)
+        rgb = self.some_spoilt(patches.rgb, rng)
         low_valid = punch_holes(patches.low_valid, self.augmentation.holes, rng)
         limits = range_of(patches.low, low_valid)
         target = limits.apply(patches.target)
         knowable = (target > -REACH) & (target < 1 + REACH)
         any_low = low_valid.any(3, keepdim=True).any(2, keepdim=True)
         return Batch(
-            rgb=patches.rgb,
-            low=limits.apply(fill_holes(patches.low, low_valid, patches.rgb)),
+            rgb=rgb,
+            low=limits.apply(fill_holes(patches.low, low_valid, rgb)),
             low_valid=low_valid,
             target=target,
             valid=patches.valid & knowable & any_low,
             range=limits,
             inverse=patches.inverse,
             prompt=self.stored_prompt(pairs, patches.places, target.shape[-1]),
+        )
+
+    def some_spoilt(self, rgb: Tensor, rng: np.random.Generator) -> Tensor:
+        """Pictures (B,3,n,n), a share of them spoilt; maps are made before, as a sensor that sends
+        its own light sees in the dark."""
+        if not self.augmentation.spoil:
+            return rgb
+        chosen = rng.random(len(rgb)) < self.augmentation.spoil
+        return torch.stack(
+            [spoilt(one, rng) if bad else one for one, bad in zip(rgb, chosen, strict=True)]
         )
 
     def simulated(
