@@ -14,7 +14,7 @@ import pytest
 from PIL import Image
 
 from ducos import io
-from ducos.batch import FramePair, Options, Summary, find_pairs, run_batch
+from ducos.batch import FramePair, Options, Summary, examine_recording, find_pairs, run_batch
 from ducos.batch.rig import spread_out
 from ducos.errors import InputError
 from ducos.example import LOW, RGB
@@ -181,6 +181,22 @@ def test_the_doctor_looks_at_a_recording(tmp_path: Path, capsys: pytest.CaptureF
         assert picture.size[0] > 500
     _, printed, _ = ducos_here(capsys, "doctor", folder)
     assert printed.rstrip().endswith("verdict: usable, with the above in mind")
+
+
+def test_the_picture_of_a_recording(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    """The shift of all frames is in it; without a readable frame it is said that there is none."""
+    folder, look = write_recording(tmp_path / "in", 3, (8, -4)), tmp_path / "look.png"
+    shown = examine_recording(find_pairs(folder)).worst_frame
+    assert shown is not None
+    assert shown.find("misaligned") is not None
+    assert shown.shift is not None
+    assert shown.shift.x == pytest.approx(8, abs=1)
+    for picture in (folder / "rgb").iterdir():
+        picture.write_bytes(b"no picture")
+    code, _, said = ducos_here(capsys, "doctor", folder, "--report", look)
+    assert code == 1
+    assert "no frame could be read: nothing to show" in said
+    assert not look.exists()
 
 
 def test_the_doctor_compares_frames(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:

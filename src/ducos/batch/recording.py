@@ -10,14 +10,12 @@ from typing import Any
 
 from ducos.batch.pairs import Found, FramePair
 from ducos.batch.rig import spread_out
-from ducos.doctor import Finding, Report, examine
+from ducos.doctor import Finding, Report, look_at, place
 from ducos.doctor.colour import check_shift
 from ducos.doctor.findings import SEVERITIES, as_json, as_lines, worst_of
 from ducos.doctor.refinement import View
 from ducos.doctor.registration import common_misalignment
 from ducos.errors import InputError
-
-OF_ONE_FRAME = ("misaligned", "alignment-unknown")  # answered for all frames together
 
 
 @dataclass
@@ -83,10 +81,10 @@ def looked_at(
 ) -> tuple[Report | None, list[Finding]]:
     """The report on one frame and what it found; a frame that cannot be read is a finding."""
     try:
-        report = examine(pair.rgb, pair.depth, unit=unit, scale=scale, mask=pair.mask)
+        report = look_at(pair.rgb, pair.depth, unit=unit, scale=scale, mask=pair.mask)
     except InputError as problem:
         return None, [Finding("unreadable", "error", str(problem), "leave it out or mend it")]
-    return report, report.findings
+    return report, list(report.findings)
 
 
 def together(by_frame: dict[str, list[Finding]]) -> list[Finding]:
@@ -98,9 +96,8 @@ def together(by_frame: dict[str, list[Finding]]) -> list[Finding]:
     first: dict[str, Finding] = {}
     for frame, findings in by_frame.items():
         for finding in findings:
-            if finding.code not in OF_ONE_FRAME:
-                frames_with.setdefault(finding.code, []).append(frame)
-                first.setdefault(finding.code, finding)
+            frames_with.setdefault(finding.code, []).append(frame)
+            first.setdefault(finding.code, finding)
     common = []
     for code, frames in frames_with.items():
         finding = first[code]
@@ -165,13 +162,16 @@ def check_same(reports: list[Report], facts: dict[str, Any]) -> list[Finding]:
 
 
 def check_common_shift(reports: list[Report], facts: dict[str, Any]) -> list[Finding]:
-    """misaligned, alignment-unknown of all frames that could be judged by themselves.
+    """misaligned, alignment-unknown of all frames together, entered in the report of each.
 
     Sets the facts `ratio` and `misalignment`.
     """
-    judged = [report for report in reports if report.shift is not None]
+    judged = [report for report in reports if report.comparable]
     if not judged or len(facts["sizes"]) > 1:
         return []
     views = [View(each.rgb, each.low.depth, each.low.valid) for each in judged if each.low]
+    shift = common_misalignment(views)
+    for report in judged:
+        place(report, shift)
     facts["ratio"] = judged[0].facts["ratio"]
-    return list(check_shift(common_misalignment(views), facts))
+    return list(check_shift(shift, facts))

@@ -1,12 +1,13 @@
 """The doctor: look at a pair, or at a recording, before working with it."""
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ducos.cli.options import Json
-from ducos.cli.upscale import waiting
+from ducos.cli.progress import waiting
 from ducos.errors import InputError
 
 if TYPE_CHECKING:
@@ -51,7 +52,9 @@ def doctor(
         with waiting("looking at frames", quiet=as_json) as progress:
             found = examine_recording(find_pairs(rgb), unit=unit, scale=scale, progress=progress)
         shown = found.worst_frame
-    if report and shown is not None:
+    if report and shown is None:
+        print(f"no frame could be read: nothing to show in {report}", file=sys.stderr)
+    elif report and shown is not None:
         from ducos.colour import write_image
         from ducos.doctor.picture import report_picture
 

@@ -2,8 +2,6 @@
 
 import json
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -22,6 +20,7 @@ from ducos.cli.options import (
     Tile,
     Unit,
 )
+from ducos.cli.progress import waiting
 from ducos.errors import InputError
 
 if TYPE_CHECKING:
@@ -225,15 +224,3 @@ def sentences(low: "DepthMap", result: "Result") -> list[str]:
 
 def share_of_holes(low: "DepthMap") -> float:
     return float(1 - low.valid.mean())
-
-
-@contextmanager
-def waiting(text: str, *, quiet: bool) -> Iterator[Callable[[float], None] | None]:
-    """A spinner on stderr for work that takes more than a moment; yields what shows its share."""
-    if quiet:
-        yield None
-        return
-    from rich.console import Console
-
-    with Console(stderr=True).status(text) as status:
-        yield lambda share: status.update(f"{text}, {share:.0%} done")

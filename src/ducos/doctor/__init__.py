@@ -25,12 +25,13 @@ from ducos.doctor.findings import SEVERITIES, Finding, Report
 from ducos.doctor.levels import check_flat, check_saturation, check_step
 from ducos.doctor.pixels import check_flying, check_holes, check_noise
 from ducos.doctor.registration import misalignment
+from ducos.doctor.shifts import Misalignment
 from ducos.doctor.units import check_range, check_unit
 from ducos.errors import InputError
 from ducos.infer import read_colour, read_low
 from ducos.io import DepthMap
 
-__all__ = ["Finding", "Report", "examine"]
+__all__ = ["Finding", "Report", "examine", "look_at", "place"]
 
 Floats = NDArray[np.float32]
 
@@ -47,6 +48,21 @@ def examine(
 
     A depth map that cannot be read is a finding, not an exception; a missing file is the latter.
     """
+    report = look_at(rgb, depth, unit=unit, scale=scale, mask=mask)
+    if report.low is not None and report.comparable:
+        place(report, misalignment(report.rgb, report.low.depth, report.low.valid))
+    return report
+
+
+def place(report: Report, shift: Misalignment) -> None:
+    """Enter where the map lies on the picture, and what is to be said about it."""
+    report.shift = shift
+    report.findings += check_shift(shift, report.facts)
+    report.findings.sort(key=lambda finding: SEVERITIES.index(finding.severity))
+
+
+def look_at(rgb: Any, depth: Any, *, unit: str, scale: float | None, mask: Any) -> Report:
+    """All of `examine` but where the map lies on the picture."""
     image = read_colour(rgb)
     if isinstance(depth, str | Path) and not Path(depth).is_file():
         raise InputError(f"no such depth file: {depth}")
@@ -64,17 +80,14 @@ def examine(
     if unit_is_sound:
         findings += check_range(low)
     findings += check_holes(low)
-    shift = None
+    turned: list[Finding] = []
     if not flat:
         findings += [*check_step(low, facts), *check_saturation(low, facts)]
         findings += [*check_noise(low, facts), *check_flying(low, facts)]
         turned = list(check_orientation(image, low, facts))
         findings += turned
-        if not turned:
-            shift = misalignment(image, low.depth, low.valid)
-            findings += check_shift(shift, facts)
     findings.sort(key=lambda finding: SEVERITIES.index(finding.severity))
-    return Report(findings, facts, image, low, shift)
+    return Report(findings, facts, image, low, comparable=not flat and not turned)
 
 
 def _facts(image: Floats, low: DepthMap) -> dict[str, Any]:

@@ -36,12 +36,14 @@ class Report:
     """All that was found, worst first, and the measured facts of a pair.
 
     rgb (H, W, 3) and low are the pair as read, for the picture; low is None if it was unreadable.
+    comparable: the edges of both can be laid over each other. shift: how they lie, once measured.
     """
 
     findings: list[Finding]
     facts: dict[str, Any]
     rgb: Floats
     low: DepthMap | None
+    comparable: bool = False
     shift: Misalignment | None = None
 
     @property
