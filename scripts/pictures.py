@@ -223,6 +223,33 @@ def shift(example: Example) -> Picture:
     return np.vstack([grid(panels, columns=3, width=480), example.scale.bar(1440)])
 
 
+def dark(example: Example) -> Picture:
+    """The same map with its picture, with a black one and with one of something else."""
+    low = io.read_depth(LOW, unit="mm")
+    everywhere = np.ones(example.size, bool)
+    pictures = {
+        "its own picture": example.rgb,
+        "a black picture": np.zeros_like(example.rgb),
+        "a wrong picture": example.rgb[::-1, ::-1].copy(),
+    }
+    upper = [(name, np.rint(255 * each).astype(np.uint8)) for name, each in pictures.items()]
+    coarse = [nearest(m, example.size) for m in (example.low, example.low_valid)]
+    upper.append(("input", example.scale.paint(*coarse)))
+    depths = [super_resolve(each, low).depth for each in pictures.values()]
+    names = ["result", "result", "result", "bicubic"]
+    lower = [
+        (f"{name}, RMSE {error(example, depth):.1f} cm", example.scale.paint(depth, everywhere))
+        for name, depth in zip(names, [*depths, example.maps.smooth], strict=True)
+    ]
+    return grid([*upper, *lower], columns=4, width=380)
+
+
+def error(example: Example, depth: NDArray[np.float32]) -> float:
+    """Root mean square against the truth in centimetres."""
+    wrong = (depth - example.truth)[example.truth_valid]
+    return float(100 * np.sqrt(np.mean(wrong**2)))
+
+
 def simulate(example: Example, name: str) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
     """The example's truth through a degradation, at a quarter of its size, seed 0."""
     target = torch.tensor(example.truth)[None, None]
@@ -281,6 +308,7 @@ PICTURES: dict[str, Callable[[Example], Picture]] = {
     "doctor-sound": doctor_sound,
     "doctor-faults": doctor_faults,
     "shift": shift,
+    "dark": dark,
 }
 
 

@@ -285,7 +285,9 @@ def test_a_range_of_neighbouring_numbers_is_drawn():
 
 def test_blank_and_dark_pictures():
     _, z = sound_pair(0)
-    assert examine(np.full((240, 320, 3), 0.5, np.float32), z).find("colour-blank") is not None
+    blank = examine(np.full((240, 320, 3), 0.5, np.float32), z)
+    assert blank.find("colour-blank") is not None
+    assert blank.worst == "warning", "a map can be made sharper without a picture, too"
     assert examine(0.1 * sound_pair(0)[0], z).find("colour-dark") is not None
 
 

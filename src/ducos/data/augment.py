@@ -23,7 +23,7 @@ class Augmentation:
     invert: share of patches turned into inverse depth; benchmarks such as Middlebury are disparity.
     quantise: share of patches rounded to 60 to 255 levels, as those benchmarks are.
     waver: share of patches whose truth has edges that waver about the image's by a pixel or so.
-    soften: share of patches whose truth is blurred by 0.3 to 1.3 pixels. Measured truth wavers
+    soften: share of patches whose truth is blurred by 0.3 to 4.5 pixels. Measured truth wavers
         and is soft, rendered truth is neither; a network that knows only the latter sharpens what
         should stay. These and grain are for maps made by resampling: a sensor sees the scene.
     grain: share of patches whose truth has grain, as measured truth has; otherwise a network takes

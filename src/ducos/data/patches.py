@@ -253,7 +253,7 @@ class PatchBatches:
         if resampled and options.waver and rng.random() < options.waver:
             target, valid = wavered(target, valid, rng)
         if resampled and options.soften and rng.random() < options.soften:
-            target = softened(target, valid, 0.3 * 10 ** rng.random())
+            target = softened(target, valid, 0.3 * 15 ** rng.random())
         if resampled and options.grain and rng.random() < options.grain:
             target = grained(target, valid, rng, COARSEST_GRAIN * scale)
         if rng.random() < options.quantise and valid.any():

@@ -32,8 +32,9 @@ def check_colour(image: Floats) -> Iterator[Finding]:
     if highest - lowest < 0.02:
         yield Finding(
             "colour-blank",
-            "error",
-            f"the colour image is blank: 98 % of it lie between {lowest:.2f} and {highest:.2f}",
+            "warning",
+            f"the colour image is blank (98 % of it between {lowest:.2f} and {highest:.2f}): edges "
+            "come from the depth map alone",
             "give the picture that belongs to this depth map",
             {"percentile_1": lowest, "percentile_99": highest},
         )
