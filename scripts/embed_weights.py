@@ -16,8 +16,8 @@ from ducos.example import LOW, RGB, STORED, scores
 from ducos.infer import WEIGHTS, super_resolve
 
 NAME = "ducos-tiny"
-PARTS = ("tiny-prompt", "ducos-tiny-start", "ducos-tiny-middle", "ducos-tiny")
-CONFIGS = [f"configs/{name}.toml" for name in PARTS]
+PARTS = ("-start", "-middle", "-tof", "-rms", "-grain", "-spoil", "-soft", "")
+CONFIGS = ["configs/tiny-prompt.toml", *(f"configs/ducos-tiny{part}.toml" for part in PARTS)]
 
 
 def main() -> None:

@@ -42,3 +42,14 @@ def test_the_picture_is_looked_at() -> None:
         scores(super_resolve(image, LOW, unit="mm")) for image in (picture, 0 * picture + 0.5)
     )
     assert coloured["rmse_cm"] < 0.95 * grey["rmse_cm"]
+
+
+def test_a_picture_that_tells_nothing_does_no_harm() -> None:
+    """In the dark, or with the picture of another scene, the map alone must do."""
+    picture = io.read_rgb(RGB)
+    for useless in (0 * picture, picture[::-1, ::-1].copy()):
+        ours, bicubic = (
+            scores(super_resolve(useless, LOW, unit="mm", model=name))
+            for name in ("ducos-tiny", "bicubic")
+        )
+        assert ours["rmse_cm"] < bicubic["rmse_cm"]
