@@ -11,7 +11,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from ducos.errors import InputError
 
-OBJECTIVES = ("reconstruction", "rms", "sigma", "prompt")  # losses.OBJECTIVES, without its torch
+# losses.OBJECTIVES, without its torch
+OBJECTIVES = ("reconstruction", "rms", "hanging", "sigma", "prompt")
 
 
 class Section(BaseModel):

@@ -78,6 +78,27 @@ def rms(prediction: Any, batch: Batch) -> Tensor:
     return ((mean + tiny**2).sqrt() - tiny).mean()
 
 
+def hanging(prediction: Any, batch: Batch, *, radius: int = 4) -> Tensor:
+    """Distance to the nearer of the two surfaces at depth edges, mean over valid pixels.
+
+    What `ducos.cloud.flying_share` counts: edges are where the truth jumps by a tenth within
+    `radius` pixels, its nearest and farthest values there are the two surfaces, and pixels whose
+    truth lies on neither are not asked. The other objectives answer an edge whose place is
+    uncertain with a depth in between, where nothing is; to this one either side is right.
+    """
+    window = {"kernel_size": 2 * radius + 1, "stride": 1, "padding": radius}
+    infinity = torch.full_like(batch.target, torch.inf)
+    far = F.max_pool2d(torch.where(batch.valid, batch.target, -infinity), **window)
+    near = -F.max_pool2d(torch.where(batch.valid, -batch.target, -infinity), **window)
+    off = torch.minimum((batch.target - near).abs(), (batch.target - far).abs())
+    metres, nearest = batch.range.undo(batch.target), batch.range.undo(near)
+    on_either = off * batch.range.span < 0.02 * metres
+    jumps = (far - near) * batch.range.span > 0.1 * nearest
+    asked = batch.valid & jumps & on_either
+    distance = torch.minimum((prediction.depth - near).abs(), (prediction.depth - far).abs())
+    return masked_mean(torch.where(asked, distance, torch.zeros_like(distance)), batch.valid)
+
+
 def sigma(prediction: Any, batch: Batch) -> Tensor:
     """Trains a model's uncertainty to be the error that 68.3 % of the pixels stay below.
 
@@ -187,6 +208,7 @@ Loss = Callable[[Any, Batch], Tensor]
 OBJECTIVES: dict[str, Loss] = {
     "reconstruction": reconstruction,
     "rms": rms,
+    "hanging": hanging,
     "sigma": sigma,
     "prompt": prompt_depth,
 }

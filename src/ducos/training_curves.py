@@ -10,7 +10,7 @@ from ducos.preview import Picture
 
 # Panel -> how the names of its numbers in metrics.jsonl begin.
 PANELS = {
-    "objectives (smoothed)": ("reconstruction", "rms"),
+    "objectives (smoothed)": ("reconstruction", "rms", "hanging"),
     "constraints (smoothed)": ("alignment", "edge"),
     "held-out RMSE / bicubic": ("validation_relative_x", "validation_relative_sensor"),
     "multipliers": ("multiplier_",),
