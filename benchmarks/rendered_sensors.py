@@ -9,7 +9,9 @@ method guesses. In holes: the other pixels whose truth lies in that range; bicub
 filled without looking at the colours. Flying pixels: share of the pixels near depth edges that hang
 between the surfaces around, more than 5 % from each (`ducos.metrics`); off both: share of the
 points of the cloud at depth edges farther than 2 % of the depth from the near and from the far
-surface (`ducos.cloud.flying_share`). Coverage: share of pixels whose error is within one and two
+surface (`ducos.cloud.flying_share`); as written: the same in the cloud that `ducos upscale --cloud`
+writes, without the flying pixels it finds (field of view 60°), and the share of all points left in
+it. Coverage: share of pixels whose error is within one and two
 sigma; of a normal distribution it would be 68 and 95 %. `soft`, `blurred`, `wavering`
 and `grainy` are bicubic maps of truth that is blurred by 0.3 to 1.3 pixels, by 3, whose edges drift
 about the image's, or that is noisy itself, as measured truth is; for `picture moved` the colours
@@ -31,7 +33,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from ducos.cloud import flying_share
+from ducos.camera import Camera
+from ducos.cloud import flying_pixels, flying_share
 from ducos.data import open_dataset
 from ducos.data.augment import grained, punch_holes, softened, wavered
 from ducos.data.pair import Pair
@@ -57,6 +60,7 @@ CASES = [
     *((f"bicubic, {what}", ratio) for what in ("wrong picture", "framed") for ratio in (4, 16)),
 ]
 FRAME = 7
+FIELD_OF_VIEW = 60.0
 
 
 def main() -> None:
@@ -74,23 +78,26 @@ def main() -> None:
     print(
         "| sensor | RMSE cm, bicubic → ours | ratio | where measured | ratio "
         "| in holes | ratio | flying %, bicubic → ours | off both %, bicubic → ours "
-        "| within σ / 2σ where measured |"
+        "| as written %, bicubic → ours | points left % | within σ / 2σ where measured |"
     )
-    print("|---|---|---|---|---|---|---|---|---|---|")
+    print("|---|---|---|---|---|---|---|---|---|---|---|---|")
     ratios = []
     for name, ratio in CASES:
         rows = [measured(dataset[int(i)], name, ratio, model, seed=int(i)) for i in chosen]
         with warnings.catch_warnings(action="ignore"):  # the mean over no hole is nan
             means = np.nanmean(np.array(rows), 0)
-        base, ours, seen_base, seen, hole_base, hole, fly_base, fly, off_base, off, *within = means
+        base, ours, seen_base, seen, hole_base, hole, fly_base, fly, *clouds, one, two = means
+        off, written, left = (
+            f"{100 * a:.1f} → {100 * b:.1f}" for a, b in zip(clouds[::2], clouds[1::2], strict=True)
+        )
         if name != "blurred":  # bicubic is all but exact there, so any ratio would rule the mean
             ratios.append(seen / seen_base)
         print(
             f"| {name} ×{ratio} | {100 * base:.2f} → {100 * ours:.2f} | {ours / base:.2f} "
             f"| {100 * seen_base:.2f} → {100 * seen:.2f} | {seen / seen_base:.2f} "
             f"| {100 * hole_base:.2f} → {100 * hole:.2f} | {hole / hole_base:.2f} "
-            f"| {fly_base:.1f} → {fly:.1f} | {100 * off_base:.1f} → {100 * off:.1f} "
-            f"| {100 * within[0]:.0f} / {100 * within[1]:.0f} % |",
+            f"| {fly_base:.1f} → {fly:.1f} | {off} | {written} | {left} "
+            f"| {100 * one:.0f} / {100 * two:.0f} % |",
             flush=True,
         )
     print(f"\nmean ratio where measured, without blurred: {np.mean(ratios):.3f}")
@@ -98,8 +105,8 @@ def main() -> None:
 
 def measured(pair: Pair, name: str, ratio: int, model: nn.Module, seed: int) -> list[float]:
     """RMSE of bicubic and ours in metres, over all pixels, where measured and in holes (nan where
-    there are none), flying pixels and points off both surfaces of either, coverage of one and two
-    sigma where measured."""
+    there are none); flying pixels, points off both surfaces, the same in the cloud as written and
+    the share of points left in it, of either; coverage of one and two sigma where measured."""
     rgb = torch.from_numpy(pair.rgb).permute(2, 0, 1)[None]
     truth, mask = pair.target, pair.valid
     rng = np.random.default_rng(seed)
@@ -144,7 +151,13 @@ def measured(pair: Pair, name: str, ratio: int, model: nn.Module, seed: int) -> 
     within = errors[3].abs() / sigma[seen]
     maps = [x[0, 0].numpy() for x in (base, depth)]
     hanging = [flying(x, truth, mask) for x in maps]
-    hanging += [flying_share(x, mask, np.where(mask, truth, 0)) for x in maps]
+    camera = Camera.from_field_of_view(size[1], size[0], FIELD_OF_VIEW)
+    doubts = (None, sigma[0, 0].numpy())
+    written = [mask & ~flying_pixels(x, mask, camera, s) for x, s in zip(maps, doubts, strict=True)]
+    known = np.where(mask, truth, 0)
+    hanging += [flying_share(x, mask, known) for x in maps]
+    hanging += [flying_share(x, kept, known) for x, kept in zip(maps, written, strict=True)]
+    hanging += [float(kept.sum() / mask.sum()) for kept in written]
     coverage = [float((within < k).float().mean()) for k in (1, 2)]
     return [*(float(e.square().mean().sqrt()) for e in errors), *hanging, *coverage]
 

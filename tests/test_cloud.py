@@ -101,6 +101,35 @@ def test_flying_pixels_are_found_and_surfaces_kept():
     assert len(point_cloud(dirty, valid, rgb, CAMERA, drop_flying=False)) == valid.sum()
 
 
+def test_doubt_flies_at_an_edge_and_stays_on_a_wall():
+    """Both sides of a step of a metre; a pixel not known to 2 % of its depth is left out there."""
+    depth = np.full((20, 30), 2.0, np.float32)
+    depth[:, 15:] = 3.0
+    valid, rgb = np.ones(depth.shape, bool), np.zeros((*depth.shape, 3), np.float32)
+    sigma = np.full_like(depth, 0.03)  # 1.5 % and 1 %
+    assert not flying_pixels(depth, valid, CAMERA, sigma).any()
+    sigma[:, 5] = sigma[:, 13] = sigma[:, 17] = 0.05  # 2.5 % and 1.7 %
+    found = flying_pixels(depth, valid, CAMERA, sigma)
+    assert found[:, 13].all()
+    assert found.sum() == 20
+    assert len(point_cloud(depth, valid, rgb, CAMERA, sigma=sigma)) == 29 * 20
+    vertices, _, _ = mesh(depth, valid, rgb, CAMERA, sigma=sigma)
+    assert len(vertices) == 29 * 20 - 20  # and column 14, left alone beside the jump, has no side
+
+
+def test_sigma_leaves_a_cleaner_cloud_of_the_example():
+    """As `--cloud` writes it: a smaller share of what is left at edges hangs in the air."""
+    truth = io.read_depth(example.TRUTH, unit="mm").depth
+    result = super_resolve(example.RGB, example.LOW, unit="mm")
+    camera = Camera.from_field_of_view(640, 480, 60)
+    shares = []
+    for sigma in (None, result.sigma):
+        kept = result.valid & ~flying_pixels(result.depth, result.valid, camera, sigma)
+        assert kept.mean() > 0.75
+        shares.append(flying_share(result.depth, kept, truth, radius=4))
+    assert shares[1] < shares[0]
+
+
 def test_a_steep_floor_is_a_surface():
     """A floor seen at 10° is kept: 80° from the picture plane is where surfaces end."""
     v, _ = np.mgrid[:480, :640]

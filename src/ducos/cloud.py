@@ -22,6 +22,9 @@ Mask = NDArray[np.bool_]
 Bytes = NDArray[np.uint8]
 
 STEEPEST = 80.0  # degrees between a surface and the picture plane: steeper ones are no surfaces
+EDGE = 0.1  # a jump between two surfaces, of the nearer depth
+RADIUS = 2  # pixels within which it happens
+CLOSE = 0.02  # to a surface, of the depth
 
 
 @dataclass
@@ -41,6 +44,7 @@ def point_cloud(
     rgb: Floats,
     camera: Camera,
     *,
+    sigma: Floats | None = None,
     drop_flying: bool = True,
 ) -> Cloud:
     """The valid pixels of a depth map in space, each with its colour.
@@ -48,25 +52,34 @@ def point_cloud(
     Args:
         depth, valid: (H, W), metres. rgb: (H, W, 3) in [0, 1].
         camera: of the colour image; rescaled if it states another size.
+        sigma: (H, W) metres, if the model has one: helps to tell which pixels fly.
         drop_flying: leave out the pixels of `flying_pixels`.
     """
     _check_shapes(depth, valid, rgb)
     camera = camera.scaled(depth.shape[1], depth.shape[0])
     kept = valid & (depth > 0)
     if drop_flying:
-        kept &= ~flying_pixels(depth, kept, camera)
+        kept &= ~flying_pixels(depth, kept, camera, sigma)
     v, u = np.nonzero(kept)
     points = camera.directions(u, v) * depth[v, u][:, None].astype(np.float64)
     return Cloud(points.astype(np.float32), _as_bytes(rgb[v, u]))
 
 
-def flying_pixels(depth: Floats, valid: Mask, camera: Camera, steepest: float = STEEPEST) -> Mask:
+def flying_pixels(
+    depth: Floats,
+    valid: Mask,
+    camera: Camera,
+    sigma: Floats | None = None,
+    steepest: float = STEEPEST,
+) -> Mask:
     """Pixels (H, W) that hang between two surfaces, or alone in the air.
 
     A step between neighbouring pixels is a jump if a surface that makes it would be steeper than
     `steepest` degrees. A pixel flies if along a row, column or diagonal it is a step in a stair:
     a jump down to it and a jump further down from it; or if it has no neighbour without a jump.
-    A sharp edge has one jump and loses nothing.
+    A sharp edge has one jump and loses nothing. With a model's sigma (H, W) a pixel at a depth edge
+    flies, too, if the model does not know it to 2 % of its depth: it cannot tell which of the two
+    surfaces it belongs to.
     """
     camera = camera.scaled(depth.shape[1], depth.shape[0])
     # A surface tilted by angle a changes by z/f tan a from one pixel to the next.
@@ -86,24 +99,28 @@ def flying_pixels(depth: Floats, valid: Mask, camera: Camera, steepest: float = 
             jumps.append(np.where(np.abs(step) > limit, np.sign(step), 0))
             lonely &= ~(np.abs(step) <= limit)
         flying |= jumps[0] * jumps[1] > 0
+    if sigma is not None:
+        near, far = surfaces(depth, valid)
+        flying |= (far > (1 + EDGE) * near) & (sigma > CLOSE * depth)
     return (flying | lonely) & valid
 
 
-EDGE = 0.1  # a jump of the truth, of the nearer depth
-CLOSE = 0.02  # of the depth
+def surfaces(depth: Floats, valid: Mask, radius: int = RADIUS) -> tuple[Floats, Floats]:
+    """Nearest and farthest valid depth (H, W) within radius pixels; inf and -inf without any."""
+    window = 2 * radius + 1
+    near = ndimage.minimum_filter(np.where(valid, depth, np.inf), window)
+    return near, ndimage.maximum_filter(np.where(valid, depth, -np.inf), window)
 
 
-def flying_share(depth: Floats, valid: Mask, truth: Floats, radius: int = 2) -> float:
+def flying_share(depth: Floats, valid: Mask, truth: Floats, radius: int = RADIUS) -> float:
     """Share of points at depth edges farther than 2 % of depth from the near and the far surface.
 
     Edges are where the truth (H, W; 0 is a hole) jumps by a tenth within `radius` pixels; its
     nearest and farthest values there are the two surfaces. Pixels whose truth lies on neither,
     such as a slanted surface behind an edge, are not asked.
     """
-    window = 2 * radius + 1
     known = truth > 0
-    near = ndimage.minimum_filter(np.where(known, truth, np.inf), window)
-    far = ndimage.maximum_filter(np.where(known, truth, -np.inf), window)
+    near, far = surfaces(truth, known, radius)
 
     def between(plane: Floats) -> Mask:
         return (np.abs(plane - near) > CLOSE * plane) & (np.abs(plane - far) > CLOSE * plane)
@@ -152,6 +169,7 @@ def mesh(
     rgb: Floats,
     camera: Camera,
     *,
+    sigma: Floats | None = None,
     drop_flying: bool = True,
     steepest: float = STEEPEST,
 ) -> tuple[Floats, NDArray[np.int64], Bytes]:
@@ -164,7 +182,7 @@ def mesh(
     camera = camera.scaled(W, H)
     kept = valid & (depth > 0)
     if drop_flying:
-        kept &= ~flying_pixels(depth, kept, camera, steepest)
+        kept &= ~flying_pixels(depth, kept, camera, sigma, steepest)
     index = np.arange(H * W).reshape(H, W)
     a, b, c, d = index[:-1, :-1], index[:-1, 1:], index[1:, 1:], index[1:, :-1]
     corners = np.concatenate(
@@ -188,6 +206,7 @@ def write_glb(
     rgb: Floats,
     camera: Camera,
     *,
+    sigma: Floats | None = None,
     drop_flying: bool = True,
 ) -> int:
     """Write the coloured mesh of a depth map as binary glTF; returns the number of triangles."""
@@ -197,7 +216,9 @@ def write_glb(
         import trimesh
     except ImportError:
         raise InputError("meshes need trimesh: pip install trimesh") from None
-    vertices, triangles, colours = mesh(depth, valid, rgb, camera, drop_flying=drop_flying)
+    vertices, triangles, colours = mesh(
+        depth, valid, rgb, camera, sigma=sigma, drop_flying=drop_flying
+    )
     if not len(triangles):
         raise InputError(f"{path} was not written: no two neighbouring pixels form a surface")
     upright = vertices * np.array([1, -1, -1], np.float32)

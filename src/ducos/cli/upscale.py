@@ -170,11 +170,12 @@ class Views:
             camera = checked_camera(self.rgb_intrinsics, "colour", (H, W)).scaled(W, H)
         else:
             camera = Camera.from_field_of_view(W, H, float(self.field_of_view or 0))
-        points = point_cloud(result.depth, result.valid, image, camera)
+        planes = (result.depth, result.valid, image)
+        points = point_cloud(*planes, camera, sigma=result.sigma)
         if self.cloud:
             write_ply(self.cloud, points)
         if self.mesh:
-            write_glb(self.mesh, result.depth, result.valid, image, camera)
+            write_glb(self.mesh, *planes, camera, sigma=result.sigma)
         if self.picture:
             write_image(self.picture, cloud_picture(points, camera))
 
