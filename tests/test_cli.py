@@ -7,9 +7,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import trimesh
 from PIL import Image
 
 from ducos import cli, io
+from ducos.camera import Camera
 from ducos.example import LOW, RGB, TRUTH
 
 
@@ -64,6 +66,48 @@ def test_upscale_explains_itself_to_people(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert "80×60 → 640×480" in done.stdout
     assert "unit guessed: millimetres" in done.stdout
+
+
+def test_upscale_shows_the_result_in_space(tmp_path: Path) -> None:
+    """Cloud, mesh and picture are those of the depth map beside them, without what flies."""
+    out, cloud, mesh = (tmp_path / name for name in ("out.npz", "out.ply", "out.glb"))
+    picture = tmp_path / "cloud.png"
+    space = ("--field-of-view", 60, "--cloud", cloud, "--mesh", mesh, "--cloud-preview", picture)
+    done = ducos("upscale", RGB, LOW, "-o", out, *space, "--json")
+    assert done.returncode == 0, done.stderr
+    report = json.loads(done.stdout)
+    assert (report["cloud"], report["mesh"]) == (str(cloud), str(mesh))
+    points = trimesh.load(cloud).vertices
+    assert len(points) == report["points"]
+    assert 0.75 * 640 * 480 < len(points) < 0.99 * 640 * 480
+    column, row = Camera.from_field_of_view(640, 480, 60).pixels(points)
+    depth = io.read_depth(out).depth[np.rint(row).astype(int), np.rint(column).astype(int)]
+    assert np.abs(depth - points[:, 2]).max() < 1e-5
+    assert len(trimesh.load(mesh, force="mesh").faces) > len(points)
+    assert Image.open(picture).size[0] == 2 * 480
+
+    done = ducos("upscale", RGB, LOW, "-o", out, *space)
+    assert f"{report['points']} points in space" in done.stdout
+    assert done.stdout.splitlines()[-1] == f"wrote {out}, {cloud}, {mesh} and {picture}"
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [((), "--field-of-view"), (("--unit", "relative", "--field-of-view", 60), "metres")],
+)
+def test_a_cloud_that_cannot_be_is_refused_before_the_work(
+    tmp_path: Path,
+    pair: tuple[Path, Path],
+    capsys: pytest.CaptureFixture,
+    options: tuple[object, ...],
+    words: str,
+) -> None:
+    out, cloud = tmp_path / "out.npz", tmp_path / "out.ply"
+    code, _, err = ducos_here(capsys, "upscale", *pair, "-o", out, "--cloud", cloud, *options)
+    assert code == 2
+    assert words in err
+    assert not out.exists()
+    assert not cloud.exists()
 
 
 def test_upscale_undoes_a_shift(tmp_path: Path) -> None:

@@ -105,9 +105,10 @@ def upscale(
     written = write_result(out, result, low)
     if preview:
         write_preview(preview, image, low, result)
-    views.write(result, image)
+    points = views.write(result, image)
+    files = {"out": out, "preview": preview, **views.files}
     if as_json:
-        print(json.dumps(facts(out, preview, low, result, written, correction)))
+        print(json.dumps(facts(files, points, low, result, written, correction)))
         return
     for line in sentences(low, result):
         print(line)
@@ -117,7 +118,11 @@ def upscale(
         print(correction.note)
     if result.model == "bicubic" and model is None:
         print("no trained weights are installed: this is mask-aware bicubic interpolation")
-    print(f"wrote {out}" + (f" and {preview}" if preview else ""))
+    if points is not None:
+        flying = 100 * (1 - points / int(result.valid.sum()))
+        print(f"{points} points in space; {flying:.1f} % of the pixels hang in the air, left out")
+    *others, last = (str(path) for path in files.values() if path)
+    print("wrote " + (f"{', '.join(others)} and {last}" if others else last))
 
 
 def registered_low(
@@ -146,8 +151,12 @@ class Views:
     field_of_view: float | None
 
     @property
+    def files(self) -> dict[str, Path | None]:
+        return {"cloud": self.cloud, "mesh": self.mesh, "cloud_preview": self.picture}
+
+    @property
     def wanted(self) -> bool:
-        return any((self.cloud, self.mesh, self.picture))
+        return any(self.files.values())
 
     def check(self, low: "DepthMap") -> None:
         """Complain before the work about what would be missing after it."""
@@ -156,10 +165,10 @@ class Views:
         if self.wanted and not (self.rgb_intrinsics or self.field_of_view):
             raise InputError("a cloud needs --rgb-intrinsics, or --field-of-view DEGREES")
 
-    def write(self, result: "Result", image: Any) -> None:
-        """Write those that were asked for; image: (H, W, 3) in [0, 1]."""
+    def write(self, result: "Result", image: Any) -> int | None:
+        """Write those that were asked for, image: (H, W, 3) in [0, 1]; the number of points."""
         if not self.wanted:
-            return
+            return None
         from ducos.camera import Camera
         from ducos.camera_files import checked_camera
         from ducos.cloud import cloud_picture, point_cloud, write_glb, write_ply
@@ -178,11 +187,12 @@ class Views:
             write_glb(self.mesh, *planes, camera, sigma=result.sigma)
         if self.picture:
             write_image(self.picture, cloud_picture(points, camera))
+        return len(points)
 
 
 def facts(
-    out: Path,
-    preview: Path | None,
+    files: dict[str, Path | None],
+    points: int | None,
     low: "DepthMap",
     result: "Result",
     written: "Written",
@@ -193,8 +203,8 @@ def facts(
 
     shown = result.depth[result.valid]
     return {
-        "out": str(out),
-        "preview": str(preview) if preview else None,
+        **{name: str(path) if path else None for name, path in files.items()},
+        "points": points,
         "model": result.model,
         "size": list(result.depth.shape),
         "input_size": list(low.depth.shape),
