@@ -16,7 +16,7 @@ from ducos.example import LOW, RGB, STORED, scores
 from ducos.infer import WEIGHTS, super_resolve
 
 NAME = "ducos-tiny"
-PARTS = ("-start", "-middle", "-tof", "-rms", "-grain", "-spoil", "-soft", "")
+PARTS = ("-start", "-middle", "-tof", "-rms", "-grain", "-spoil", "-soft", "-sharp", "")
 CONFIGS = ["configs/tiny-prompt.toml", *(f"configs/ducos-tiny{part}.toml" for part in PARTS)]
 
 
@@ -25,7 +25,7 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("weights", type=Path, help="final.safetensors of a run")
-    parser.add_argument("--pairs", default="1500 rendered indoor pairs, no photographs")
+    parser.add_argument("--pairs", default="1900 rendered indoor pairs, no photographs")
     parser.add_argument("--figures", type=Path, nargs="*", default=[], help="results.json of eval")
     options = parser.parse_args()
 
