@@ -86,10 +86,10 @@ def hanging(prediction: Any, batch: Batch, *, radius: int = 4) -> Tensor:
     truth lies on neither are not asked. The other objectives answer an edge whose place is
     uncertain with a depth in between, where nothing is; to this one either side is right.
     """
-    window = {"kernel_size": 2 * radius + 1, "stride": 1, "padding": radius}
-    infinity = torch.full_like(batch.target, torch.inf)
-    far = F.max_pool2d(torch.where(batch.valid, batch.target, -infinity), **window)
-    near = -F.max_pool2d(torch.where(batch.valid, -batch.target, -infinity), **window)
+    window = 2 * radius + 1
+    lowest = torch.full_like(batch.target, -torch.inf)
+    far = F.max_pool2d(torch.where(batch.valid, batch.target, lowest), window, 1, radius)
+    near = -F.max_pool2d(torch.where(batch.valid, -batch.target, lowest), window, 1, radius)
     off = torch.minimum((batch.target - near).abs(), (batch.target - far).abs())
     metres, nearest = batch.range.undo(batch.target), batch.range.undo(near)
     on_either = off * batch.range.span < 0.02 * metres
