@@ -86,8 +86,9 @@ def test_upscale_shows_the_result_in_space(tmp_path: Path) -> None:
     assert len(trimesh.load(mesh, force="mesh").faces) > len(points)
     assert Image.open(picture).size[0] == 2 * 480
 
-    done = ducos("upscale", RGB, LOW, "-o", out, *space)
-    assert f"{report['points']} points in space" in done.stdout
+    done = ducos("upscale", RGB, LOW, "-o", out, *space, "--keep-flying")
+    assert f"{640 * 480} points in space" in done.stdout
+    assert len(trimesh.load(cloud).vertices) == 640 * 480
     assert done.stdout.splitlines()[-1] == f"wrote {out}, {cloud}, {mesh} and {picture}"
 
 

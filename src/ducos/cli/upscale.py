@@ -59,6 +59,9 @@ def upscale(
     cloud: Annotated[Path | None, typer.Option(help="Also write a point cloud, .ply")] = None,
     mesh: Annotated[Path | None, typer.Option(help="Also write a mesh, .glb")] = None,
     cloud_preview: Annotated[Path | None, typer.Option(help="Picture of the cloud.")] = None,
+    keep_flying: Annotated[
+        bool, typer.Option(help="Cloud and mesh of every pixel, also between two surfaces.")
+    ] = False,
     consistent: Consistent = False,
     any_aspect: AnyAspect = False,
     shift: Shift = "check",
@@ -75,7 +78,7 @@ def upscale(
     from ducos.files import check_output
     from ducos.infer import read_colour, read_low, super_resolve
 
-    views = Views(cloud, mesh, cloud_preview, rgb_intrinsics, field_of_view)
+    views = Views(cloud, mesh, cloud_preview, rgb_intrinsics, field_of_view, keep_flying)
     for path in (out, preview, cloud, mesh, cloud_preview):
         if path:
             check_output(path)
@@ -120,7 +123,7 @@ def upscale(
         print("no trained weights are installed: this is mask-aware bicubic interpolation")
     if points is not None:
         flying = 100 * (1 - points / int(result.valid.sum()))
-        print(f"{points} points in space; {flying:.1f} % of the pixels hang in the air, left out")
+        print(f"{points} points in space, {flying:.1f} % of the pixels left out as flying")
     *others, last = (str(path) for path in files.values() if path)
     print("wrote " + (f"{', '.join(others)} and {last}" if others else last))
 
@@ -149,6 +152,7 @@ class Views:
     picture: Path | None
     rgb_intrinsics: Path | None
     field_of_view: float | None
+    keep_flying: bool
 
     @property
     def files(self) -> dict[str, Path | None]:
@@ -180,11 +184,12 @@ class Views:
         else:
             camera = Camera.from_field_of_view(W, H, float(self.field_of_view or 0))
         planes = (result.depth, result.valid, image)
-        points = point_cloud(*planes, camera, sigma=result.sigma)
+        drop = not self.keep_flying
+        points = point_cloud(*planes, camera, sigma=result.sigma, drop_flying=drop)
         if self.cloud:
             write_ply(self.cloud, points)
         if self.mesh:
-            write_glb(self.mesh, *planes, camera, sigma=result.sigma)
+            write_glb(self.mesh, *planes, camera, sigma=result.sigma, drop_flying=drop)
         if self.picture:
             write_image(self.picture, cloud_picture(points, camera))
         return len(points)
