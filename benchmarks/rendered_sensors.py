@@ -11,15 +11,15 @@ between the surfaces around, more than 5 % from each (`ducos.metrics`); off both
 points of the cloud at depth edges farther than 2 % of the depth from the near and from the far
 surface (`ducos.cloud.flying_share`); as written: the same in the cloud that `ducos upscale --cloud`
 writes, without the flying pixels it finds (field of view 60°), and the share of all points left in
-it. Coverage: share of pixels whose error is within one and two
-sigma; of a normal distribution it would be 68 and 95 %. `soft`, `blurred`, `wavering`
-and `grainy` are bicubic maps of truth that is blurred by 0.3 to 1.3 pixels, by 3, whose edges drift
-about the image's, or that is noisy itself, as measured truth is; for `picture moved` the colours
-lie up to three pixels beside depth and truth, as after a poor calibration; `blobs` are round holes
-knocked out of a bicubic map. `dark`: the picture is black; `wrong picture`: it is cut in four and
-put together crosswise, so that nothing lies where it was; `framed`: it is grey and has a white
-frame of seven pixels, as photographs of NYU have. `misregister, auto` undoes the shift that
-`ducos doctor` measures, as `ducos upscale --shift auto` does.
+it. Coverage: share of pixels whose error is within one and two sigma; of a normal distribution it
+would be 68 and 95 %. `soft`, `blurred`, `wavering` and `grainy` are bicubic maps of truth that is
+blurred by 0.3 to 1.3 pixels, by 3, whose edges drift about the image's, or that is noisy itself, as
+measured truth is; for `picture moved` the colours lie up to three pixels beside depth and truth, as
+after a poor calibration; `blobs` are round holes knocked out of a bicubic map. `dark`: the picture
+is black; `wrong picture`: it is cut in four and put together crosswise, so that nothing lies where
+it was; `framed`: it is grey and has a white frame of seven pixels, as photographs of NYU have.
+`misregister, auto` undoes the shift that `ducos doctor` measures, as `ducos upscale --shift auto`
+does.
 
     python benchmarks/rendered_sensors.py synth:data/heldout --images 22
 """

@@ -16,6 +16,7 @@ from ducos.normalise import Range
 # A batch has, beside others: target (B,1,H,W) normalised, valid (B,1,H,W) bool, range: Range,
 # inverse (B,) bool: True where the target is inverse depth (disparity-like).
 Batch = Any
+EDGE, CLOSE = 0.1, 0.02  # shares of the depth, as in ducos.cloud: a jump, and on a surface
 ONE_SIGMA = 0.6827  # share of a normal distribution within one standard deviation
 
 
@@ -92,8 +93,8 @@ def hanging(prediction: Any, batch: Batch, *, radius: int = 4) -> Tensor:
     near = -F.max_pool2d(torch.where(batch.valid, -batch.target, lowest), window, 1, radius)
     off = torch.minimum((batch.target - near).abs(), (batch.target - far).abs())
     metres, nearest = batch.range.undo(batch.target), batch.range.undo(near)
-    on_either = off * batch.range.span < 0.02 * metres
-    jumps = (far - near) * batch.range.span > 0.1 * nearest
+    on_either = off * batch.range.span < CLOSE * metres
+    jumps = (far - near) * batch.range.span > EDGE * nearest
     asked = batch.valid & jumps & on_either
     distance = torch.minimum((prediction.depth - near).abs(), (prediction.depth - far).abs())
     return masked_mean(torch.where(asked, distance, torch.zeros_like(distance)), batch.valid)
