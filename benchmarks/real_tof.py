@@ -13,7 +13,7 @@ measures by how much it lies beside, from truth and picture alone, the truth shr
 size of the sensor's map it cannot tell for TOFDSR). The second row of a pair, if the doctor can
 tell, has the truth moved back by that, so that it lies on the picture; the sensor's map stays.
 
-    python benchmarks/real_tof.py bench:BENCH/tofmark bench:BENCH/tofdsr_sample
+    python benchmarks/real_tof.py bench:DIR/tofmark,sensor=tof bench:DIR/tofdsr_sample,sensor=tof
 """
 
 import argparse
@@ -66,7 +66,9 @@ def compared(pair: Pair, model: nn.Module) -> Iterator[tuple[str, str]]:
     assert pair.low is not None
     assert pair.low_valid is not None
     low = DepthMap(pair.low, pair.low_valid, "m", 1.0, "given")
-    results = [super_resolve(pair.rgb, low, model=each) for each in ("bicubic", model)]
+    results = [
+        super_resolve(pair.rgb, low, model=each, sensor=pair.sensor) for each in ("bicubic", model)
+    ]
     planes = [torch.from_numpy(x)[None, None] for x in (pair.target, pair.valid)]
     size = low_size((pair.target.shape[0], pair.target.shape[1]), 4)
     small = [x[0, 0].numpy() for x in area(*planes, None, size)]

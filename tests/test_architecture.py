@@ -20,7 +20,7 @@ FILES = sorted(PACKAGE.rglob("*.py"))
 LAYERS = [
     {"errors"},
     {"camera", "config", "dual", "files", "look", "metrics", "normalise", "processes",
-     "published", "resize", "synth", "units"},
+     "published", "resize", "sensors", "synth", "units"},
     {"camera_files", "degrade", "formats", "losses", "protocols", "training_log"},
     {"io", "prompts", "results"},
     {"colour", "data", "models", "registration"},

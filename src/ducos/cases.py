@@ -26,7 +26,8 @@ class Case:
     """One input with its truth, as every model gets it; depth in the dataset's unit.
 
     rgb: (H, W, 3); low, low_valid: (h, w); target, valid: (H, W).
-    uncut: size of the image before the protocol cut it. input: as in `Row`.
+    uncut: size of the image before the protocol cut it. input: as in `Row`. sensor: what made a
+    map that is given as it is.
     """
 
     name: str
@@ -37,6 +38,7 @@ class Case:
     valid: Mask
     uncut: Size
     input: str
+    sensor: str = "unknown"
 
 
 def make_case(pair: Pair, protocol: Protocol, scale: float | None, unit: str) -> Case:
@@ -44,9 +46,9 @@ def make_case(pair: Pair, protocol: Protocol, scale: float | None, unit: str) ->
     uncut = (pair.target.shape[0], pair.target.shape[1])
     H, W = size = protocol.cut(uncut, scale)
     rgb, target, valid = pair.rgb[:H, :W], pair.target[:H, :W], pair.valid[:H, :W]
-    low, low_valid, origin = target, valid, "target"
+    low, low_valid, origin, sensor = target, valid, "target", "unknown"
     if protocol.source != "target" and pair.low is not None and pair.low_valid is not None:
-        low, low_valid, origin = pair.low, pair.low_valid, "sensor"
+        low, low_valid, origin, sensor = pair.low, pair.low_valid, "sensor", pair.sensor
     elif protocol.source == "sensor":
         raise InputError(
             f"{protocol.name} needs the map of a real sensor, and this pair has none; choose"
@@ -62,8 +64,8 @@ def make_case(pair: Pair, protocol: Protocol, scale: float | None, unit: str) ->
             torch.Generator().manual_seed(seed),
             unit=unit,
         )
-        low, low_valid = made[0, 0].numpy(), made_valid[0, 0].numpy()
-    return Case(pair.name, rgb, low, low_valid, target, valid, uncut, origin)
+        low, low_valid, sensor = made[0, 0].numpy(), made_valid[0, 0].numpy(), "unknown"
+    return Case(pair.name, rgb, low, low_valid, target, valid, uncut, origin, sensor)
 
 
 def score(prediction: Floats, case: Case, protocol: Protocol, unit: str) -> dict[str, float]:

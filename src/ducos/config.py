@@ -66,6 +66,7 @@ class DataConfig(Section):
     shift: float = Field(0.0, ge=0)
     misplace: float = Field(0.0, ge=0)
     holes: float = Field(0.0, ge=0, le=1)
+    hint: float = Field(0.0, ge=0, le=1)
     prompt_cache: str = Field("", description="folder for features of a frozen prompt; empty: none")
     prompt_cache_gb: float = Field(20.0, gt=0, description="largest size of that folder")
 

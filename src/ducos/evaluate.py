@@ -220,7 +220,13 @@ def run_network(network: nn.Module, protocol: Protocol, case: Case) -> Floats:
     # As relative values with an explicit mask the numbers pass through untouched: levels may be 0,
     # and noise may make them negative.
     result = super_resolve(
-        case.rgb, case.low, model=network, unit="relative", mask=case.low_valid, any_aspect=True
+        case.rgb,
+        case.low,
+        model=network,
+        unit="relative",
+        mask=case.low_valid,
+        sensor=case.sensor,
+        any_aspect=True,
     )
     return np.asarray(result.depth)
 

@@ -21,6 +21,7 @@ from ducos.errors import InputError
 from ducos.models import MODELS, Prediction, create
 from ducos.normalise import range_of
 from ducos.resize import bilinear, fill_holes, masked_bicubic, moved, nearest
+from ducos.sensors import sensor_index
 from ducos.tiling import needs_tiles, predict_tiled
 
 WEIGHTS = Path(__file__).parent / "weights"
@@ -111,6 +112,7 @@ def super_resolve(
     consistent: bool = False,
     any_aspect: bool = False,
     shift: tuple[float, float] = (0, 0),
+    sensor: str = "unknown",
     tile: str = "auto",
     accept_noncommercial: bool = False,
     progress: Callable[[float], None] | None = None,
@@ -130,6 +132,8 @@ def super_resolve(
         any_aspect: accept maps whose aspect ratio differs from the image's.
         shift: pixels of the colour image by which the depth lies too far right and down, such as
             `ducos doctor` measures; the result lies where the colours are.
+        sensor: what made the map, if known: "tof", "lidar" or "stereo" (see ducos.sensors). Models
+            that were not taught about sensors take no notice.
         accept_noncommercial: the model's prompt may need weights that forbid commercial use.
         tile: "auto" works strip by strip where the whole pass would take more than 1 GB, with the
             same result; "off" never does; a size such as "400MB" sets another limit.
@@ -145,6 +149,7 @@ def super_resolve(
     low = read_low(depth, unit, scale, mask)
     check_sizes(image.shape[:2], low.depth.shape, any_aspect)
     steps = whole_steps(shift, image.shape[:2])
+    sensor_index(sensor)  # or complain
     network, name = resolve(model, accept_noncommercial=accept_noncommercial)
     if isinstance(model, str | Path) or model is None:
         network = network.to(device)  # a module that was handed in stays where its owner put it
@@ -160,7 +165,7 @@ def super_resolve(
         network.eval()
         with torch.inference_mode():
             inputs = (x.to(device) for x in (rgb_tensor, low_tensor, valid))
-            prediction = predict(network, *inputs, memory=memory, progress=progress)
+            prediction = predict(network, *inputs, sensor=sensor, memory=memory, progress=progress)
     finally:
         network.train(was_training)
 
@@ -215,6 +220,7 @@ def predict(
     low: Tensor,
     valid: Tensor,
     *,
+    sensor: str = "unknown",
     memory: int | None = None,
     progress: Callable[[float], None] | None = None,
 ) -> Prediction:
@@ -222,6 +228,7 @@ def predict(
 
     Args:
         rgb: (B, 3, H, W) in [0, 1]; low: (B, 1, h, w) metres; valid: (B, 1, h, w) bool.
+        sensor: one of SENSORS, for networks that can be told.
         memory: bytes the pass may take; beyond them one image goes strip by strip, if it can.
     """
     size = (min(low.shape[-2], rgb.shape[-2]), min(low.shape[-1], rgb.shape[-1]))
@@ -230,11 +237,16 @@ def predict(
     limits = range_of(low, valid)
     normalised = limits.apply(fill_holes(low, valid, rgb))
     full = (rgb.shape[-2], rgb.shape[-1])
+    hint = {}
+    if getattr(model, "hints", None) is not None:
+        hint = {"sensor": torch.full((len(low),), sensor_index(sensor), device=low.device)}
     prediction: Prediction
     if memory is not None and rgb.shape[0] == 1 and needs_tiles(model, full, memory):
-        prediction = predict_tiled(model, rgb, normalised, valid, memory=memory, progress=progress)
+        prediction = predict_tiled(
+            model, rgb, normalised, valid, **hint, memory=memory, progress=progress
+        )
     else:
-        prediction = model(rgb, normalised, valid)
+        prediction = model(rgb, normalised, valid, **hint)
     depth = limits.undo(prediction.depth)
     aux = dict(prediction.aux)
     if "sigma" in aux:

@@ -211,9 +211,11 @@ def fit(
 
 def forward(model: nn.Module, batch: Batch, precision: str) -> Prediction:
     """The network's answer, always in float32: losses are small differences."""
-    stored = {} if batch.prompt is None else {"prompt": batch.prompt}
+    known: dict[str, Any] = {} if batch.prompt is None else {"prompt": batch.prompt}
+    if getattr(model, "hints", None) is not None:
+        known["sensor"] = batch.sensor
     with torch.autocast(batch.rgb.device.type, torch.bfloat16, enabled=precision == "bfloat16"):
-        prediction: Prediction = model(batch.rgb, batch.low, batch.low_valid, **stored)
+        prediction: Prediction = model(batch.rgb, batch.low, batch.low_valid, **known)
     return Prediction(prediction.depth.float(), {n: widen(v) for n, v in prediction.aux.items()})
 
 

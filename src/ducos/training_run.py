@@ -31,7 +31,9 @@ def load_start(model: nn.Module, config: Config) -> None:
     """Start from other weights, or from another model's prompt, where the config names them."""
     if config.model.start:
         tensors, _ = checkpoint.read_tensors(Path(config.model.start))
-        checkpoint.load_strictly(model, tensors, Path(config.model.start))
+        # Weights that were not taught about sensors may start a network that will be.
+        silent = {n: t for n, t in model.state_dict().items() if n.startswith("hints.")}
+        checkpoint.load_strictly(model, {**silent, **tensors}, Path(config.model.start))
     if config.model.start_prompt:
         path = Path(config.model.start_prompt)
         tensors, _ = checkpoint.read_tensors(path)

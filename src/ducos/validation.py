@@ -38,7 +38,8 @@ def validate(run: Run, config: Config, dataset: Dataset) -> dict[str, float]:
                 valid = torch.from_numpy(pair.valid)[None, None]
                 low, low_valid = low_map(pair)
                 inputs = (x.to(device) for x in (rgb, low, low_valid))
-                ours = predict(model, *inputs).depth.cpu()
+                sensor = pair.sensor if case == SENSOR else "unknown"
+                ours = predict(model, *inputs, sensor=sensor).depth.cpu()
                 H, W = pair.target.shape
                 base = bicubic(fill_holes(low, low_valid), (H, W))
                 rmse = [float(((x - target)[valid] ** 2).mean().sqrt()) for x in (ours, base)]

@@ -28,6 +28,7 @@ class Options:
     keep_holes: bool = False
     consistent: bool = False
     any_aspect: bool = False
+    sensor: str = "unknown"
     shift: str = "check"
     tile: str = "auto"
     accept_noncommercial: bool = False
@@ -47,6 +48,7 @@ def upscale_files(
         keep_holes=options.keep_holes,
         consistent=options.consistent,
         any_aspect=options.any_aspect,
+        sensor=options.sensor,
         shift=(correction.x, correction.y),
         tile=options.tile,
         accept_noncommercial=options.accept_noncommercial,

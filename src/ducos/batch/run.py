@@ -26,6 +26,7 @@ from ducos.doctor.correction import Correction, parse_shift
 from ducos.errors import InputError
 from ducos.files import atomic_write
 from ducos.infer import WEIGHTS, memory_limit, resolve
+from ducos.sensors import sensor_index
 
 FAILURES = "failures.csv"
 
@@ -152,6 +153,7 @@ def check(
     io.as_depth(np.ones((2, 2), np.float32), options.unit, scale=options.scale)  # or complain
     memory_limit(options.tile)  # or complain
     parse_shift(options.shift)  # or complain
+    sensor_index(options.sensor)  # or complain
     inputs = {
         os.path.realpath(path)
         for pair in pairs

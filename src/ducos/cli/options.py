@@ -22,6 +22,13 @@ AnyAspect = Annotated[bool, typer.Option(help="Accept differing aspect ratios.")
 Tile = Annotated[
     str, typer.Option(help="Memory for strips of a large picture: auto, off, or such as 400MB.")
 ]
+Sensor = Annotated[
+    str,
+    typer.Option(
+        help="What made the depth map, if you know: tof (Kinect v2, Azure Kinect, Femto, phones'"
+        " ToF), lidar (iPhone, iPad), stereo (RealSense, ZED, OAK-D, Kinect v1)."
+    ),
+]
 Shift = Annotated[
     str,
     typer.Option(

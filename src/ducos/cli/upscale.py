@@ -16,6 +16,7 @@ from ducos.cli.options import (
     KeepHoles,
     Model,
     Scale,
+    Sensor,
     Shift,
     Tile,
     Unit,
@@ -41,6 +42,7 @@ def upscale(
     model: Model = None,
     unit: Unit = "auto",
     scale: Scale = None,
+    sensor: Sensor = "unknown",
     mask: Annotated[
         Path | None, typer.Option(help="Image that is 0 where depth is invalid.")
     ] = None,
@@ -77,12 +79,14 @@ def upscale(
     from ducos.doctor.correction import parse_shift, shift_to_undo
     from ducos.files import check_output
     from ducos.infer import read_colour, read_low, super_resolve
+    from ducos.sensors import sensor_index
 
     views = Views(cloud, mesh, cloud_preview, rgb_intrinsics, field_of_view, keep_flying)
     for path in (out, preview, cloud, mesh, cloud_preview):
         if path:
             check_output(path)
     parse_shift(shift)  # or complain
+    sensor_index(sensor)
     image = read_colour(rgb)
     low = read_low(depth, unit, scale, mask)
     if depth_intrinsics or extrinsics:
@@ -100,6 +104,7 @@ def upscale(
             keep_holes=keep_holes,
             consistent=consistent,
             any_aspect=any_aspect,
+            sensor=sensor,
             shift=(correction.x, correction.y),
             tile=tile,
             progress=progress,
@@ -111,7 +116,7 @@ def upscale(
     points = views.write(result, image)
     files = {"out": out, "preview": preview, **views.files}
     if as_json:
-        print(json.dumps(facts(files, points, low, result, written, correction)))
+        print(json.dumps(facts(files, points, low, result, sensor, written, correction)))
         return
     for line in sentences(low, result):
         print(line)
@@ -200,6 +205,7 @@ def facts(
     points: int | None,
     low: "DepthMap",
     result: "Result",
+    sensor: str,
     written: "Written",
     correction: "Correction",
 ) -> dict[str, Any]:
@@ -211,6 +217,7 @@ def facts(
         **{name: str(path) if path else None for name, path in files.items()},
         "points": points,
         "model": result.model,
+        "sensor": sensor,
         "size": list(result.depth.shape),
         "input_size": list(low.depth.shape),
         "unit_decision": result.note,

@@ -35,6 +35,7 @@ class Augmentation:
     misplace: largest error of a sensor model's map against colour and truth, in its own pixels:
         the camera beside the sensor is calibrated only so well, and the truth goes with the camera.
     holes: share of patches whose low-resolution map gets holes.
+    hint: share of the patches of a sensor, or of its model, whose network is told which it is.
     """
 
     flip: bool = True
@@ -50,6 +51,7 @@ class Augmentation:
     shift: float = 0.0
     misplace: float = 0.0
     holes: float = 0.0
+    hint: float = 0.0
 
 
 def crop(

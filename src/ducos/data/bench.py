@@ -14,9 +14,9 @@ LAYOUT = "a folder of scenes, each with rgb.png, depth.png (16-bit) and meta.jso
 
 
 class Bench(FileDataset):
-    """The dataset's name is the folder's."""
+    """The dataset's name is the folder's; sensor: what made the low-resolution maps."""
 
-    def __init__(self, root: str | Path):
+    def __init__(self, root: str | Path, sensor: str = "unknown"):
         folder = existing_folder(root, LAYOUT)
         metas = sorted(folder.glob("*/meta.json"))
         if not metas and any(folder.glob("*/*/meta.json")):
@@ -36,7 +36,7 @@ class Bench(FileDataset):
         files = found(files, folder, LAYOUT)
         if len(units) > 1:
             raise InputError(f"{folder} mixes metres and levels; split it into two folders")
-        super().__init__(folder.resolve().name, units.pop(), files)
+        super().__init__(folder.resolve().name, units.pop(), files, sensor)
 
 
 def _row(scene: Path, about: dict) -> PairFiles:

@@ -13,6 +13,7 @@ from PIL import Image, UnidentifiedImageError
 
 from ducos.data.pair import Array, Mask, Pair
 from ducos.errors import InputError
+from ducos.sensors import sensor_index
 
 
 @dataclass(frozen=True)
@@ -35,12 +36,14 @@ class PairFiles:
 
 
 class FileDataset:
-    """A dataset given by its rows."""
+    """A dataset given by its rows; sensor: what made the low-resolution maps, one of SENSORS."""
 
-    def __init__(self, name: str, unit: str, files: Iterable[PairFiles]):
+    def __init__(self, name: str, unit: str, files: Iterable[PairFiles], sensor: str = "unknown"):
+        sensor_index(sensor)  # or complain
         self.name = name
         self.unit = unit
         self.files = list(files)
+        self.sensor = sensor
 
     @property
     def scenes(self) -> Sequence[str]:
@@ -50,7 +53,7 @@ class FileDataset:
         return len(self.files)
 
     def __getitem__(self, index: int) -> Pair:
-        return read_pair(self.files[index])
+        return replace(read_pair(self.files[index]), sensor=self.sensor)
 
 
 def read_pair(files: PairFiles) -> Pair:

@@ -35,6 +35,7 @@ class Folder(FileDataset):
         scale: unit per stored number; None takes it from dataset.json, else guesses as above.
         invalid: the stored number of a hole, or "none" when there is no such number; None likewise.
         unit: "m", or "level" for codes without metric meaning (scale 1, no hole); None likewise.
+        sensor: what made the low-resolution maps, if known: tof, lidar or stereo.
     """
 
     def __init__(
@@ -43,6 +44,7 @@ class Folder(FileDataset):
         scale: float | None = None,
         invalid: float | str | None = None,
         unit: str | None = None,
+        sensor: str = "unknown",
     ):
         folder = existing_folder(root, LAYOUT)
         stated = _side_car(folder / "dataset.json")
@@ -51,7 +53,8 @@ class Folder(FileDataset):
         unit = unit or stated.get("unit", "m")
         by_folder = (folder / "rgb").is_dir()
         files = pairs_by_folder(folder) if by_folder else pairs_by_suffix(folder, LAYOUT)
-        super().__init__(folder.resolve().name, unit, with_meaning(files, unit, scale, invalid))
+        files = with_meaning(files, unit, scale, invalid)
+        super().__init__(folder.resolve().name, unit, files, sensor)
 
 
 class Manifest(FileDataset):
@@ -63,6 +66,7 @@ class Manifest(FileDataset):
         scale: float | None = None,
         invalid: float | str | None = None,
         unit: str = "m",
+        sensor: str = "unknown",
     ):
         path = Path(path).expanduser()
         if not path.is_file():
@@ -79,7 +83,7 @@ class Manifest(FileDataset):
         for line, row in enumerate(rows, start=2):  # line 1 is the header
             pair = _listed(row, path, line)
             files += with_meaning([pair], unit, pair.scale or scale, invalid)
-        super().__init__(path.stem, unit, files)
+        super().__init__(path.stem, unit, files, sensor)
 
 
 def with_meaning(

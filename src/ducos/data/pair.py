@@ -20,6 +20,7 @@ class Pair:
         `valid` (H, W) bool: True where it may be scored.
     low: (h, w) float32 map of a real sensor in the same unit, or None when the low-resolution
         input is to be made from the target; `low_valid` (h, w) bool is its mask.
+    sensor: what made `low`, one of SENSORS.
     """
 
     name: str
@@ -28,6 +29,7 @@ class Pair:
     valid: Mask
     low: Array | None = None
     low_valid: Mask | None = None
+    sensor: str = "unknown"
 
 
 class Dataset(Protocol):

@@ -35,6 +35,7 @@ from ducos.normalise import Range, range_of
 from ducos.prompts.cache import FeatureCache, cut, patch_place
 from ducos.prompts.prompt import Prompt
 from ducos.resize import fill_holes, low_size
+from ducos.sensors import sensor_index
 
 RESAMPLINGS = ("bicubic", "nearest", "last-pixel", "area")
 SENSOR_MODELS = ("tof", "lidar", "stereo")
@@ -48,7 +49,8 @@ class Batch:
     """rgb (B,3,H,W) in [0,1]; low (B,1,h,w) and target (B,1,H,W) normalised by `range`, which comes
     from `low` alone; low_valid, valid: their masks, `valid` without what no one could tell from
     this `low` (the room beyond a sensor's reach); inverse (B,): target is inverse depth; prompt:
-    stored features of these patches, where a cache was given."""
+    stored features of these patches, where a cache was given; sensor (B,): which of SENSORS the
+    network is told."""
 
     rgb: Tensor
     low: Tensor
@@ -58,6 +60,7 @@ class Batch:
     range: Range
     inverse: Tensor
     prompt: Prompt | None = None
+    sensor: Tensor | None = None
 
     def part(self, start: int, stop: int) -> "Batch":
         """The samples start..stop, for one process of several."""
@@ -172,7 +175,18 @@ class PatchBatches:
             range=limits,
             inverse=patches.inverse,
             prompt=self.stored_prompt(pairs, patches.places, target.shape[-1]),
+            sensor=self.told(name, pairs, rng),
         )
+
+    def told(self, name: str, pairs: list[Pair], rng: np.random.Generator) -> Tensor:
+        """Which of SENSORS (B,) the network is told made the maps: for a share of them, the truth.
+        The rest is unknown, and so is whoever merely resampled."""
+        sensor = torch.zeros(len(pairs), dtype=torch.long)
+        if self.augmentation.hint and name in (SENSOR, *SENSOR_MODELS):
+            makers = [pair.sensor if name == SENSOR else name for pair in pairs]
+            named = torch.from_numpy(rng.random(len(pairs)) < self.augmentation.hint)
+            sensor = torch.where(named, torch.tensor([sensor_index(m) for m in makers]), sensor)
+        return sensor
 
     def some_spoilt(self, rgb: Tensor, rng: np.random.Generator) -> Tensor:
         """Pictures (B,3,n,n), a share of them spoilt; maps are made before, as a sensor that sends

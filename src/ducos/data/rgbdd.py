@@ -29,7 +29,7 @@ class RgbddReal(FileDataset):
     """The phone's map is the low-resolution input (a factor of 2.67)."""
 
     def __init__(self, root: str | Path, split: str = "test"):
-        super().__init__("rgbdd-real", "m", _files(root, split))
+        super().__init__("rgbdd-real", "m", _files(root, split), sensor="tof")
 
 
 class Rgbdd(FileDataset):

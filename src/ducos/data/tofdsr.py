@@ -33,7 +33,7 @@ class TofdsrReal(FileDataset):
     """The phone's map is the low-resolution input (a factor of 2.67)."""
 
     def __init__(self, root: str | Path, split: str = "test"):
-        super().__init__("tofdsr-real", "m", _files(root, split))
+        super().__init__("tofdsr-real", "m", _files(root, split), sensor="tof")
 
     def __getitem__(self, index: int) -> Pair:
         return _masked(super().__getitem__(index))

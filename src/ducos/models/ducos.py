@@ -17,6 +17,7 @@ from ducos.models.mixing import MixingTail, Window, gather, local_contrast, spli
 from ducos.models.prediction import Prediction
 from ducos.prompts.prompt import Prompt, PromptModel, run_prompt
 from ducos.resize import bicubic, bilinear, pad_to_multiple
+from ducos.sensors import SENSORS
 
 FUSIONS = ("pearson", "add", "concat")
 RECURRENCES = ("literal", "reweight")
@@ -137,6 +138,7 @@ class DuCos(nn.Module):
         guided: with the mixing tail, also regress the measurements on the colours (see
             models.guide), show both to the body and let the tail follow the fit.
         align: project every stage for the alignment constraint.
+        hinted: can be told which of SENSORS made the map.
     """
 
     def __init__(
@@ -158,6 +160,7 @@ class DuCos(nn.Module):
         corrections: int = 4,
         guided: bool = False,
         align: bool = True,
+        hinted: bool = False,
     ):
         super().__init__()
         _check("fusion", fusion, FUSIONS)
@@ -192,6 +195,9 @@ class DuCos(nn.Module):
         if guided:
             inputs += 4 * stride**2
         self.head = nn.Conv2d(inputs, channels, 3, padding=1)  # F_τ1 of Eq. 1b
+        self.hints = nn.Embedding(len(SENSORS), channels) if hinted else None
+        if self.hints is not None:
+            nn.init.zeros_(self.hints.weight)  # at first, a hint changes nothing
         self.lifts = nn.ModuleList(
             Lift(self.prompt.channels[i], channels, deconvolve=deconvolve) for i in range(stages)
         )
@@ -214,11 +220,17 @@ class DuCos(nn.Module):
             self.tail = nn.Conv2d(channels, stride**2, 3, padding=1)  # F_τ3 of Eq. 8
 
     def forward(
-        self, rgb: Tensor, low: Tensor, valid: Tensor | None = None, prompt: Prompt | None = None
+        self,
+        rgb: Tensor,
+        low: Tensor,
+        valid: Tensor | None = None,
+        prompt: Prompt | None = None,
+        sensor: Tensor | None = None,
     ) -> Prediction:
         """rgb (B, 3, H, W) in [0, 1], low (B, 1, h, w) normalised -> depth (B, 1, H, W).
 
         prompt: what the foundation model says about exactly this rgb, where training has it stored.
+        sensor: (B,) which of SENSORS made each map, for hinted networks; None: unknown.
         """
         size = (rgb.shape[-2], rgb.shape[-1])
         H, W = size
@@ -237,7 +249,7 @@ class DuCos(nn.Module):
             inputs = self.describe(up, mean, contrast, window, low, valid, rgb, guided)
         else:
             inputs = F.pixel_unshuffle(pad_to_multiple(up, self.multiple), self.stride)
-        depth = self.head(inputs)  # D_1, Eq. 1b
+        depth = self.told(self.head(inputs), sensor)  # D_1, Eq. 1b
 
         maps, alignment = [depth], []
         for i, fusion in enumerate(self.fusions):
@@ -260,6 +272,14 @@ class DuCos(nn.Module):
             prediction.aux["prompt_depth"] = prompt.depth[..., :H, :W]
             prediction.aux["prompt_inverse"] = self.prompt.inverse
         return prediction
+
+    def told(self, depth: Tensor, sensor: Tensor | None) -> Tensor:
+        """D_1 (B, C, H, W), shifted by what is learned about its sensor (B,)."""
+        if self.hints is None:
+            return depth
+        if sensor is None:
+            sensor = torch.zeros(len(depth), dtype=torch.long, device=depth.device)
+        return depth + self.hints(sensor)[:, :, None, None]
 
     def describe(
         self,

@@ -55,6 +55,7 @@ def predict_tiled(
     low: Tensor,
     valid: Tensor | None = None,
     *,
+    sensor: Tensor | None = None,
     memory: int,
     progress: Callable[[float], None] | None = None,
 ) -> Prediction:
@@ -62,7 +63,8 @@ def predict_tiled(
 
     Args:
         model: one that `can_tile`, in eval mode.
-        rgb: (1, 3, H, W) in [0, 1]; low: (1, 1, h, w) normalised; valid: (1, 1, h, w) bool.
+        rgb: (1, 3, H, W) in [0, 1]; low: (1, 1, h, w) normalised; valid: (1, 1, h, w) bool;
+        sensor: (1,) as `DuCos.forward` takes it.
         memory: bytes for everything but input, output, the network itself and a prompt that runs at
             a working size of its own. What does not fit goes to temporary files.
         progress: called with the share of the work that is done, rising to 1.
@@ -88,7 +90,7 @@ def predict_tiled(
 
     def run(work: Workspace) -> Prediction:
         if isinstance(model, DuCos):
-            return ducos(work, model, rgb, low, valid, at_once)
+            return ducos(work, model, rgb, low, valid, sensor, at_once)
         return ducos_released(work, model, rgb, low, at_once)
 
     with Workspace(memory, device, rgb.dtype, planning=True) as plan:

@@ -26,6 +26,7 @@ def ducos(
     rgb: Tensor,
     low: Tensor,
     valid: Tensor | None,
+    sensor: Tensor | None,
     at_once: Features,
 ) -> Prediction:
     """`DuCos.forward`; at_once: the features of a prompt that runs whole."""
@@ -42,7 +43,13 @@ def ducos(
         )
     else:
         inputs = around.described(model)
-    depth: Rows = work.store(local(model.head, [inputs], model.head.out_channels, reach=1))
+    stem = local(
+        lambda inputs: model.told(model.head(inputs), sensor),
+        [inputs],
+        model.head.out_channels,
+        reach=1,
+    )
+    depth: Rows = work.store(stem)
 
     gathered = None if model.gathered is None else Gathered(work, model.gathered)
     if gathered is not None:
