@@ -23,6 +23,7 @@ from ducos.infer import predict, super_resolve
 from ducos.models import create
 from ducos.sensors import SENSORS, sensor_index
 from ducos.tiling import predict_tiled
+from ducos.train import forward
 from ducos.training_run import load_start
 from ducos.validation import validate
 from tests.test_cli import ducos, ducos_here
@@ -298,3 +299,12 @@ def test_help_names_the_cameras(command: str, capsys: pytest.CaptureFixture[str]
     said = " ".join(out.replace("│", " ").split())
     for camera in ("Azure Kinect", "iPhone", "RealSense"):
         assert camera in said
+
+
+def test_half_precision_can_be_told() -> None:
+    common = {"batch_size": 2, "crop": 32, "scales": (4.0, 4.0), "degradations": {"tof": 1.0}}
+    batch = PatchBatches(Shapes(2), **common, augmentation=Augmentation(hint=1.0), seed=0)[0]  # type: ignore[arg-type]
+    model = network()
+    half, full = (forward(model, batch, each).depth for each in ("bfloat16", "float32"))
+    assert half.dtype == torch.float32
+    assert 0 < (half - full).abs().max() < 0.1

@@ -53,7 +53,10 @@ def batch(
         str, typer.Option(help="Format of the results: .png, .exr, .npz, .npy, .tif, .pfm, .h5")
     ] = ".png",
     preview: Annotated[
-        bool, typer.Option(help="Also write pictures: colour | input | result, in OUT/preview.")
+        bool,
+        typer.Option(
+            "--preview", help="Also write pictures, in OUT/preview: maps, crops, an edge profile."
+        ),
     ] = False,
     workers: Annotated[
         int | None,

@@ -11,14 +11,20 @@ Model = Annotated[
 ]
 Unit = Annotated[str, typer.Option(help="Of the stored depth: auto, m, mm, cm, relative.")]
 Scale = Annotated[float | None, typer.Option(help="Metres per stored value, instead of a unit.")]
-KeepHoles = Annotated[bool, typer.Option(help="Leave holes invalid instead of filling them.")]
+KeepHoles = Annotated[
+    bool, typer.Option("--keep-holes", help="Leave holes invalid instead of filling them.")
+]
 Consistent = Annotated[
-    bool, typer.Option(help="Make the result agree with the input when shrunk again.")
+    bool,
+    typer.Option("--consistent", help="Make the result agree with the input when shrunk again."),
 ]
 AcceptNoncommercial = Annotated[
-    bool, typer.Option(help="Use a prompt whose weights forbid commercial use.")
+    bool,
+    typer.Option(
+        "--accept-noncommercial", help="Use a prompt whose weights forbid commercial use."
+    ),
 ]
-AnyAspect = Annotated[bool, typer.Option(help="Accept differing aspect ratios.")]
+AnyAspect = Annotated[bool, typer.Option("--any-aspect", help="Accept differing aspect ratios.")]
 Tile = Annotated[
     str, typer.Option(help="Memory for strips of a large picture: auto, off, or such as 400MB.")
 ]

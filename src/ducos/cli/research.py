@@ -59,7 +59,7 @@ def evaluate(
         Path | None, typer.Option(help="Score the files of this folder instead of running a model.")
     ] = None,
     save_predictions: Annotated[
-        bool, typer.Option(help="Keep each prediction under --out.")
+        bool, typer.Option("--save-predictions", help="Keep each prediction under --out.")
     ] = False,
     pictures: Annotated[int, typer.Option(help="How many error-map pictures per row.")] = 0,
     accept_noncommercial: AcceptNoncommercial = False,

@@ -20,9 +20,9 @@ def synth(
     ] = None,
     size: Annotated[str, typer.Option(help="Width × height, such as 640x480.")] = "640x480",
 ) -> None:
-    """Render a training set with Blender: colour, sharp planar depth, cameras. Resumes by itself.
+    r"""Render a training set with Blender: colour, sharp planar depth, cameras. Resumes by itself.
 
-    Needs pip install 'ducos[synth]'. The same seed gives the same depth, byte for byte.
+    Needs pip install 'ducos\[synth]'. The same seed gives the same depth, byte for byte.
     """
     from rich.console import Console
     from rich.progress import Progress as Bar

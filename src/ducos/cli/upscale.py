@@ -24,6 +24,8 @@ from ducos.cli.options import (
 from ducos.cli.progress import waiting
 from ducos.errors import InputError
 
+SPACE: Any = {"rich_help_panel": "Cameras, clouds and meshes"}
+
 if TYPE_CHECKING:
     from ducos.doctor.correction import Correction
     from ducos.infer import Result
@@ -50,26 +52,40 @@ def upscale(
         Path | None, typer.Option(help="Also write a picture: maps, zoomed crops, an edge profile.")
     ] = None,
     keep_holes: KeepHoles = False,
-    depth_intrinsics: Annotated[
-        Path | None, typer.Option(help="JSON of the depth camera, see docs/cameras.md.")
-    ] = None,
-    rgb_intrinsics: Annotated[Path | None, typer.Option(help="JSON of the colour camera.")] = None,
-    extrinsics: Annotated[Path | None, typer.Option(help="JSON, depth to colour camera.")] = None,
-    field_of_view: Annotated[
-        float | None, typer.Option(help="Horizontal degrees, for a cloud without intrinsics.")
-    ] = None,
-    cloud: Annotated[Path | None, typer.Option(help="Also write a point cloud, .ply")] = None,
-    mesh: Annotated[Path | None, typer.Option(help="Also write a mesh, .glb")] = None,
-    cloud_preview: Annotated[Path | None, typer.Option(help="Picture of the cloud.")] = None,
-    keep_flying: Annotated[
-        bool, typer.Option(help="Cloud and mesh of every pixel, also between two surfaces.")
-    ] = False,
     consistent: Consistent = False,
     any_aspect: AnyAspect = False,
     shift: Shift = "check",
     tile: Tile = "auto",
     accept_noncommercial: AcceptNoncommercial = False,
     as_json: Json = False,
+    depth_intrinsics: Annotated[
+        Path | None, typer.Option(help="JSON of the depth camera, see docs/cameras.md.", **SPACE)
+    ] = None,
+    rgb_intrinsics: Annotated[
+        Path | None, typer.Option(help="JSON of the colour camera.", **SPACE)
+    ] = None,
+    extrinsics: Annotated[
+        Path | None, typer.Option(help="JSON, depth to colour camera.", **SPACE)
+    ] = None,
+    field_of_view: Annotated[
+        float | None,
+        typer.Option(help="Horizontal degrees, for a cloud without intrinsics.", **SPACE),
+    ] = None,
+    cloud: Annotated[
+        Path | None, typer.Option(help="Also write a point cloud, .ply", **SPACE)
+    ] = None,
+    mesh: Annotated[Path | None, typer.Option(help="Also write a mesh, .glb", **SPACE)] = None,
+    cloud_preview: Annotated[
+        Path | None, typer.Option(help="Picture of the cloud.", **SPACE)
+    ] = None,
+    keep_flying: Annotated[
+        bool,
+        typer.Option(
+            "--keep-flying",
+            help="Cloud and mesh of every pixel, also between two surfaces.",
+            **SPACE,
+        ),
+    ] = False,
 ) -> None:
     """Super-resolve one depth map to the size of its colour image.
 

@@ -279,7 +279,7 @@ class DuCos(nn.Module):
             return depth
         if sensor is None:
             sensor = torch.zeros(len(depth), dtype=torch.long, device=depth.device)
-        return depth + self.hints(sensor)[:, :, None, None]
+        return depth + self.hints(sensor)[:, :, None, None].to(depth.dtype)
 
     def describe(
         self,
