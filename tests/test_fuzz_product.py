@@ -36,6 +36,7 @@ from ducos.doctor.picture import report_picture
 from ducos.errors import InputError
 from ducos.formats import WRITTEN_AS
 from ducos.infer import Result, super_resolve
+from ducos.sensors import SENSORS
 from tests.test_io_fuzz import GOOD_FILES, damaged, good_files, with_sound_checksums
 
 SECONDS = 20.0  # of computing per example; the usual one takes a hundredth of that
@@ -362,7 +363,12 @@ def check_arrays(depth: Any, rgb: Any, mask: Any, unit: str, scale: Any, model: 
     same = {"unit": unit, "scale": scale, "mask": mask}
     examined(rgb, depth, **same)
     seed = len(shape) + len(unit)
-    switches = {"keep_holes": bool(seed & 1), "consistent": bool(seed & 2), "any_aspect": True}
+    switches = {
+        "keep_holes": bool(seed & 1),
+        "consistent": bool(seed & 2),
+        "any_aspect": True,
+        "sensor": list(SENSORS)[seed % len(SENSORS)],
+    }
     result = upscaled(rgb, depth, model=model, **same, **switches)
     assert result is None or isinstance(result.depth, torch.Tensor if torch.is_tensor(depth)
                                         else np.ndarray)  # fmt: skip
