@@ -6,7 +6,7 @@ from torch import Tensor
 from torch.autograd import gradcheck
 
 from ducos.models import create
-from ducos.models.guide import RIDGE, applied, follow, regress, shrunk, solve
+from ducos.models.guide import RIDGE, WINDOWS, applied, fits, follow, regress, shrunk, solve
 from ducos.resize import bicubic
 
 DOUBLE = torch.float64
@@ -38,16 +38,40 @@ def test_depth_linear_in_the_colours_comes_back_at_full_resolution() -> None:
     assert (guided - truth).square().mean() < 0.03 * (up - truth).square().mean()
 
 
-def test_a_fit_is_what_least_squares_with_a_ridge_gives() -> None:
-    """Every 3×3 window of a repeated 3×3 map holds the same values, so that all fits are one."""
-    guide, low = noise(1, 2, 3, 3), noise(1, 1, 3, 3, seed=1)
+@pytest.mark.parametrize("side", WINDOWS)
+def test_a_fit_is_what_least_squares_with_a_ridge_gives(side: int) -> None:
+    """Every n×n window of a repeated n×n map holds the same values, so that all fits are one."""
+    guide, low = noise(1, 2, side, side), noise(1, 1, side, side, seed=1)
     x = guide[0].flatten(1).T - guide[0].flatten(1).mean(1)
     y = low.flatten() - low.mean()
-    gram = x.T @ x / 9 + RIDGE * torch.eye(2, dtype=DOUBLE)
-    expected = torch.linalg.solve(gram, x.T @ y / 9)
+    gram = x.T @ x / side**2 + RIDGE * torch.eye(2, dtype=DOUBLE)
+    expected = torch.linalg.solve(gram, x.T @ y / side**2)
     repeated = [m.repeat(1, 1, 3, 3) for m in (guide, low)]
-    slopes = regress(repeated[0], repeated[1], None)[0, :2, 4, 4]
+    middle = side + side // 2
+    slopes = regress(repeated[0], repeated[1], None, side)[0, :2, middle, middle]
     torch.testing.assert_close(slopes, expected)
+
+
+def test_a_wide_fit_puts_a_frayed_edge_where_the_colours_change() -> None:
+    """A sensor whose edge runs to and fro, by a pixel of its map, about the picture's straight one."""
+    H, W = 48, 64
+    rgb = torch.full((1, 3, H, W), 0.2, dtype=DOUBLE)
+    rgb[..., W // 2 :] = 0.8
+    truth = (rgb[:, :1] > 0.5).to(DOUBLE)
+    low = torch.zeros(1, 1, 12, 16, dtype=DOUBLE)
+    for row in range(12):
+        low[..., row, 8 + (1, -1, 0)[row % 3] :] = 1
+    up = bicubic(low, (H, W))
+    near, wide = follow(rgb, low, None, up, torch.ones_like(up), list(WINDOWS)).split(1, 1)
+    errors = [float((x - truth).square().mean().sqrt()) for x in (up, near, wide)]
+    assert errors[2] < 0.75 * errors[1] < 0.75 * errors[0]
+
+
+def test_a_new_guide_hardly_counts_at_first() -> None:
+    torch.manual_seed(0)
+    tail = create("ducos-compact", wide=True).tail
+    lean = tail.predict.bias.view(-1, 16)[-2:, 0]
+    assert lean.tolist() == [0.0, -2.0]
 
 
 def test_values_filled_into_holes_do_not_count() -> None:
@@ -56,9 +80,9 @@ def test_values_filled_into_holes_do_not_count() -> None:
     valid[..., 4, 4] = False
     filled = low.clone()
     filled[..., 4, 4] += 0.2
-    fits = [regress(guide, m, valid) for m in (low, filled)]
+    with_mask = [regress(guide, m, valid) for m in (low, filled)]
     without = [regress(guide, m, None) for m in (low, filled)]
-    assert (fits[0] - fits[1]).abs().max() < 0.01 * (without[0] - without[1]).abs().max()
+    assert (with_mask[0] - with_mask[1]).abs().max() < 0.01 * (without[0] - without[1]).abs().max()
 
 
 def test_a_flat_image_leaves_the_mean_of_the_measurements() -> None:
@@ -69,13 +93,13 @@ def test_a_flat_image_leaves_the_mean_of_the_measurements() -> None:
     assert fit[:, 3].amax() < low.amax()
 
 
-def test_the_guided_depth_stays_within_a_contrast_of_bicubic() -> None:
+def test_the_guided_depths_stay_near_bicubic() -> None:
     rgb, low = noise(1, 3, 24, 24), noise(1, 1, 6, 6, seed=1)
     up = bicubic(low, (24, 24))
     contrast = 0.05 * torch.ones_like(up)
-    guided = follow(rgb, low, None, up, contrast)
-    assert (guided - up).abs().max() <= 0.05 + 1e-12
-    assert (guided - up).abs().max() > 0.04
+    away = (follow(rgb, low, None, up, contrast, list(WINDOWS)) - up).abs().amax((0, 2, 3))
+    assert 0.04 < away[0] <= 0.05 + 1e-12
+    assert 0.05 < away[1] <= 0.10 + 1e-12
 
 
 def test_gradcheck() -> None:
@@ -83,9 +107,10 @@ def test_gradcheck() -> None:
     valid = noise(1, 1, 3, 4, seed=2) > 0.3
 
     def guided(low: Tensor) -> Tensor:
-        fit = regress(shrunk(rgb, (3, 4)), low, valid)
+        small = shrunk(rgb, (3, 4))
         up = torch.zeros(1, 1, 3, 4, dtype=DOUBLE)
-        return applied(fit, shrunk(rgb, (3, 4)), up, up + 100)
+        windows = list(WINDOWS)
+        return applied(fits(small, low, valid, windows), small, up, up + 100, windows)
 
     assert gradcheck(guided, low)
 

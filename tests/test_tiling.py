@@ -36,6 +36,7 @@ MODELS: dict[str, tuple[str, dict[str, Any]]] = {
     "compact without a prompt": ("ducos-compact", {**NONE, "channels": 8}),
     "compact with a ViT": ("ducos-compact", {**VIT, "channels": 8}),
     "without corrections": ("ducos-compact", {**TINY, "channels": 8, "corrections": 0}),
+    "wide": ("ducos-compact", {**TINY, "channels": 8, "wide": True}),
     "not guided": ("ducos-compact", {**TINY, "channels": 8, "guided": False}),
     "stride 2": ("ducos-compact", {**TINY, "channels": 8, "stride": 2}),
     "paper": ("ducos", {**TINY, **SMALL, "iterations": 4, "stages": 2}),

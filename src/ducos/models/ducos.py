@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from ducos.errors import InputError
 from ducos.models.blocks import ResidualGroup, pearson
-from ducos.models.guide import follow
+from ducos.models.guide import WINDOWS, follow
 from ducos.models.mixing import MixingTail, Window, gather, local_contrast, spline_mean, window_of
 from ducos.models.prediction import Prediction
 from ducos.prompts.prompt import Prompt, PromptModel, run_prompt
@@ -137,6 +137,7 @@ class DuCos(nn.Module):
         corrections: how often the mixing tail hands back what the shrunk result misses.
         guided: with the mixing tail, also regress the measurements on the colours (see
             models.guide), show both to the body and let the tail follow the fit.
+        wide: if guided, regress over a wide neighbourhood, too.
         align: project every stage for the alignment constraint.
         hinted: can be told which of SENSORS made the map.
     """
@@ -159,6 +160,7 @@ class DuCos(nn.Module):
         tail: str = "convolution",
         corrections: int = 4,
         guided: bool = False,
+        wide: bool = False,
         align: bool = True,
         hinted: bool = False,
     ):
@@ -179,6 +181,8 @@ class DuCos(nn.Module):
             raise InputError(f"corrections must be 0 or more, got {corrections}")
         if guided and tail != "mixing":
             raise InputError(f"guided needs the mixing tail, got tail={tail!r}")
+        if wide and not guided:
+            raise InputError("wide needs guided, got guided=False")
         if not 1 <= stages <= 4:
             raise InputError(f"stages must be 1 to 4 (a prompt has four features), got {stages}")
         self.prompt: Any = ImageBranch(channels, stride, blocks) if prompt is None else prompt
@@ -187,13 +191,13 @@ class DuCos(nn.Module):
         self.residual = residual
         self.stage_residual = stage_residual
         self.mixes = tail == "mixing"
-        self.guided = guided
+        self.windows = list(WINDOWS)[: 1 + wide] if guided else []
 
         inputs = stride**2
         if self.mixes:
             inputs = 2 * stride**2 + 2 * stride + 4
         if guided:
-            inputs += 4 * stride**2
+            inputs += (3 + len(self.windows)) * stride**2
         self.head = nn.Conv2d(inputs, channels, 3, padding=1)  # F_τ1 of Eq. 1b
         self.hints = nn.Embedding(len(SENSORS), channels) if hinted else None
         if self.hints is not None:
@@ -215,7 +219,9 @@ class DuCos(nn.Module):
         self.gathered = nn.Conv2d(channels * (stages + 1), channels, 1) if gather_stages else None
         self.tail: Any
         if self.mixes:
-            self.tail = MixingTail(channels, stride=stride, corrections=corrections, guided=guided)
+            self.tail = MixingTail(
+                channels, stride=stride, corrections=corrections, guides=len(self.windows)
+            )
         else:
             self.tail = nn.Conv2d(channels, stride**2, 3, padding=1)  # F_τ3 of Eq. 8
 
@@ -244,8 +250,8 @@ class DuCos(nn.Module):
             window = window_of((low.shape[-2], low.shape[-1]), size, low)
             neighbours = gather(low, window)
             mean, contrast = local_contrast(low, window)
-            if self.guided:
-                guided = follow(rgb, low, valid, up, contrast)
+            if self.windows:
+                guided = follow(rgb, low, valid, up, contrast, self.windows)
             inputs = self.describe(up, mean, contrast, window, low, valid, rgb, guided)
         else:
             inputs = F.pixel_unshuffle(pad_to_multiple(up, self.multiple), self.stride)
@@ -293,10 +299,11 @@ class DuCos(nn.Module):
         guided: Tensor | None,
     ) -> Tensor:
         """What the compact body sees: the bicubic map as it is and relative to its surroundings,
-        the guided depth relative to it and the colours where the network is guided, the local
+        the guided depths relative to it and the colours where the network is guided, the local
         contrast, the position between measurements, the ratio, and where holes are.
 
-        Returns (B, 2 s² + 2 s + 4, H/s, W/s) for stride s, 4 s² channels more if guided.
+        Returns (B, 2 s² + 2 s + 4, H/s, W/s) for stride s, 3 s² channels more if guided and s² for
+        each guided depth.
         """
         s = self.stride
         B, _, H, W = up.shape
@@ -308,7 +315,8 @@ class DuCos(nn.Module):
         full = pad_to_multiple(torch.cat([up, relative, log_contrast, hole], 1), self.multiple)
         detail = [F.pixel_unshuffle(full[:, :2], s)]  # (B, 2 s², H/s, W/s)
         if guided is not None:
-            ahead = torch.cat([(guided - up) / (contrast + 1e-3), rgb * 2 - 1], 1)
+            leads = (guided - up) / (contrast + 1e-3)
+            ahead = torch.cat([leads[:, :1], rgb * 2 - 1, leads[:, 1:]], 1)
             detail.append(F.pixel_unshuffle(pad_to_multiple(ahead, self.multiple), s))
         coarse = F.avg_pool2d(full[:, 2:], s)  # (B, 2, H/s, W/s)
         # The phase depends on the row or the column alone: s values each suffice per cell.

@@ -15,6 +15,11 @@ from torch import Tensor
 
 from ducos.resize import Size, bilinear
 
+WINDOWS = {3: 1.0, 7: 2.0}
+"""Side of the neighbourhood in measurements -> local contrasts that its depth may lie from bicubic.
+
+The small one follows every detail of the map. The large one sees enough of both sides of an edge
+that a sensor has moved, blurred or frayed to put it where the colours change."""
 RIDGE = 1e-4  # variance of a guide in [0, 1] below which it explains nothing
 HOLE = 1e-3  # weight of a filled-in value beside a measurement
 
@@ -24,8 +29,9 @@ def shrunk(guide: Tensor, size: Size) -> Tensor:
     return F.interpolate(guide, size, mode="area")
 
 
-def regress(guide: Tensor, low: Tensor, valid: Tensor | None) -> Tensor:
-    """Local linear regression of low (B, 1, h, w) on a guide (B, n, h, w) of the same size.
+def regress(guide: Tensor, low: Tensor, valid: Tensor | None, side: int = 3) -> Tensor:
+    """Local linear regression of low (B, 1, h, w) on a guide (B, n, h, w) of the same size, over
+    side × side measurements.
 
     Returns:
         (B, n + 1, h, w): slopes and intercept, each the mean of the fits around a pixel.
@@ -37,7 +43,8 @@ def regress(guide: Tensor, low: Tensor, valid: Tensor | None) -> Tensor:
     x = guide.split(1, 1)
     pairs = [(i, j) for i in range(n) for j in range(i, n)]
     products = [x[i] * x[j] for i, j in pairs]
-    sums = box_mean(weight * torch.cat([one, centred, *x, *(g * centred for g in x), *products], 1))
+    terms = torch.cat([one, centred, *x, *(g * centred for g in x), *products], 1)
+    sums = box_mean(weight * terms, side)
     count, *sums = sums.split(1, 1)
     y, *means = (total / count for total in sums)
     mean, xy, xx = means[:n], means[n : 2 * n], means[2 * n :]
@@ -49,7 +56,7 @@ def regress(guide: Tensor, low: Tensor, valid: Tensor | None) -> Tensor:
     intercept = y + 0.5
     for slope, m in zip(slopes, mean, strict=True):
         intercept = intercept - slope * m
-    return box_mean(torch.cat([*slopes, intercept], 1))
+    return box_mean(torch.cat([*slopes, intercept], 1), side)
 
 
 def solve(matrix: Sequence[Sequence[Tensor]], right: Sequence[Tensor]) -> list[Tensor]:
@@ -74,24 +81,41 @@ def solve(matrix: Sequence[Sequence[Tensor]], right: Sequence[Tensor]) -> list[T
     return x
 
 
-def box_mean(x: Tensor) -> Tensor:
-    """Mean of the 3×3 pixels around each."""
-    return F.avg_pool2d(F.pad(x, (1, 1, 1, 1), mode="replicate"), 3, 1)
+def box_mean(x: Tensor, side: int) -> Tensor:
+    """Mean of the side × side pixels around each."""
+    beyond = (side // 2,) * 4
+    return F.avg_pool2d(F.pad(x, beyond, mode="replicate"), side, 1)
 
 
-def applied(coefficients: Tensor, guide: Tensor, up: Tensor, contrast: Tensor) -> Tensor:
-    """Slopes and intercept (B, n + 1, H, W) applied to the guide (B, n, H, W) -> (B, 1, H, W), at
-    most one local contrast from `up`: far from it, the fit is not to be believed."""
-    slopes, intercept = coefficients[:, :-1], coefficients[:, -1:]
-    depth = (slopes * guide).sum(1, keepdim=True) + intercept
-    return torch.minimum(torch.maximum(depth, up - contrast), up + contrast)
+def fits(guide: Tensor, low: Tensor, valid: Tensor | None, windows: Sequence[int]) -> Tensor:
+    """`regress` over each of the windows: guide (B, n, h, w), low and valid (B, 1, h, w) ->
+    (B, (n + 1) windows, h, w)."""
+    return torch.cat([regress(guide, low, valid, side) for side in windows], 1)
+
+
+def applied(
+    coefficients: Tensor, guide: Tensor, up: Tensor, contrast: Tensor, windows: Sequence[int]
+) -> Tensor:
+    """`fits` at full size (B, (n + 1) windows, H, W), applied to the guide (B, n, H, W): a depth
+    for each window, (B, windows, H, W), not far from `up`, or the fit is not to be believed."""
+    depths = []
+    for side, fit in zip(windows, coefficients.chunk(len(windows), 1), strict=True):
+        depth = (fit[:, :-1] * guide).sum(1, keepdim=True) + fit[:, -1:]
+        away = WINDOWS[side] * contrast
+        depths.append(torch.minimum(torch.maximum(depth, up - away), up + away))
+    return torch.cat(depths, 1)
 
 
 def follow(
-    guide: Tensor, low: Tensor, valid: Tensor | None, up: Tensor, contrast: Tensor
+    guide: Tensor,
+    low: Tensor,
+    valid: Tensor | None,
+    up: Tensor,
+    contrast: Tensor,
+    windows: Sequence[int] = (3,),
 ) -> Tensor:
-    """The guided depth: guide (B, n, H, W), low and valid (B, 1, h, w), up and contrast
-    (B, 1, H, W) -> (B, 1, H, W)."""
+    """The guided depths: guide (B, n, H, W), low and valid (B, 1, h, w), up and contrast
+    (B, 1, H, W) -> (B, windows, H, W)."""
     small = shrunk(guide, (low.shape[-2], low.shape[-1]))
-    coefficients = regress(small, low, valid)
-    return applied(bilinear(coefficients, (up.shape[-2], up.shape[-1])), guide, up, contrast)
+    coefficients = bilinear(fits(small, low, valid, windows), (up.shape[-2], up.shape[-1]))
+    return applied(coefficients, guide, up, contrast, windows)

@@ -17,7 +17,7 @@ from ducos.models.prediction import Prediction
 from ducos.resize import bicubic
 
 TAPS = 4
-MAPS = (TAPS**2, 1, 1, 1, 1, 1, 1)  # logits, level, focus, detail, trust, doubt, lean
+MAPS = (TAPS**2, 1, 1, 1, 1, 1)  # logits, level, focus, detail, trust, doubt
 CACHED_ROWS = 16
 FILLED_IN = 2.0  # logit that a filled-in value lacks beside a measurement: an eighth of its weight
 BEYOND = 0.03  # of the range of the neighbours: more shows as a fringe along strong edges
@@ -151,19 +151,18 @@ class MixingTail(nn.Module):
       detail (1)   a residual bounded by half the local contrast,
       trust (1)    how far the result is pulled to agree with the measurements when shrunk again,
       doubt (1)    by which factor the error to expect differs from the spread of the neighbours,
-      lean (1)     how far the surface goes from the bicubic to the guided value, if guided.
+      lean (1)     for each guided depth: how far the surface goes from the bicubic value to it.
     """
 
-    def __init__(
-        self, channels: int, *, stride: int = 4, corrections: int = 4, guided: bool = False
-    ):
+    def __init__(self, channels: int, *, stride: int = 4, corrections: int = 4, guides: int = 0):
         super().__init__()
         self.stride = stride
         self.corrections = corrections
-        self.maps = MAPS if guided else MAPS[:-1]
+        self.maps = (*MAPS, guides)
         self.predict = nn.Conv2d(channels, sum(self.maps) * stride**2, 3, padding=1)
         bias = torch.zeros(sum(self.maps))
         bias[TAPS**2 + 1] = -2.0  # focus: at first hardly any neighbour is refused
+        bias[sum(MAPS) + 1 :] = -2.0  # lean: at first the first guided depth counts
         with torch.no_grad():
             self.predict.weight.mul_(0.1)  # start near the plain spline mean
         self.predict.bias = nn.Parameter(bias.repeat_interleave(stride**2))
@@ -181,7 +180,7 @@ class MixingTail(nn.Module):
     ) -> Prediction:
         """features (B, C, ≥H/stride, ≥W/stride); low (B, 1, h, w); valid (B, 1, h, w) bool or None;
         up (B, 1, H, W) = bicubic(low); neighbours (B, 16, H, W) = gather(low, window);
-        contrast (B, 1, H, W) from local_contrast; guided (B, 1, H, W) from models.guide."""
+        contrast (B, 1, H, W) from local_contrast; guided (B, guides, H, W) from models.guide."""
         H, W = up.shape[-2:]
         maps = F.pixel_shuffle(self.predict(features), self.stride)[..., :H, :W]
         hole = None if valid is None else gather(~valid, window)
@@ -210,10 +209,10 @@ class MixingTail(nn.Module):
         """What the predicted maps (B, sum(self.maps), H, W) say, before corrections; any rows of an
         image can be asked for alone. hole (B, 16, H, W): which neighbours are filled in."""
         H = up.shape[-2]
-        logits, level, focus, detail, trust, doubt, *lean = maps.split(self.maps, 1)
+        logits, level, focus, detail, trust, doubt, lean = maps.split(self.maps, 1)
         surface = up + torch.tanh(level) * contrast
         if guided is not None:
-            surface = surface + torch.sigmoid(lean[0]) * (guided - up)
+            surface = surface + (torch.sigmoid(lean) * (guided - up)).sum(1, keepdim=True)
         strictness = 4 * F.softplus(focus) / (contrast + 1e-4)
         prior = spline_logits(window)
         # Away from training, a few rows at a time stay in the processor's cache: twice as fast.

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from ducos.errors import InputError
 from ducos.models.ducos import DuCos
 from ducos.models.ducos_released import WIDTHS, DuCosReleased
-from ducos.models.mixing import MAPS, TAPS
+from ducos.models.mixing import TAPS
 from ducos.models.prediction import Prediction
 from ducos.resize import Size
 from ducos.tiling.ducos import ducos, ducos_released
@@ -44,7 +44,7 @@ def bytes_per_pixel(model: nn.Module) -> float:
     assert isinstance(model, DuCos)
     alive = len(model.fusions) + 1 + len(model.prompt.channels) + 5
     body = alive * model.head.out_channels / model.stride**2
-    tail = 2 * sum(MAPS) + 6 * TAPS**2 if model.mixes else 0
+    tail = 2 * sum(model.tail.maps) + 6 * TAPS**2 if model.mixes else 0
     return 4 * (3 + max(body, model.head.out_channels * 2 / model.stride**2 + tail))
 
 

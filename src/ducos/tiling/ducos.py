@@ -33,7 +33,7 @@ def ducos(
     size = (rgb.shape[-2], rgb.shape[-1])
     stride = model.stride
     up = resized(whole(low, work.device), size, bicubic)
-    around = Surroundings(low, valid, rgb, up, guided=model.guided) if model.mixes else None
+    around = Surroundings(low, valid, rgb, up, windows=model.windows) if model.mixes else None
     if around is None:
         inputs = local(
             lambda up: F.pixel_unshuffle(up, stride),

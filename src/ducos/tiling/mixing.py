@@ -5,7 +5,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from ducos.models.ducos import DuCos
-from ducos.models.guide import applied, regress, shrunk
+from ducos.models.guide import applied, fits, shrunk
 from ducos.models.mixing import (
     TAPS,
     MixingTail,
@@ -35,10 +35,12 @@ class Surroundings:
     """Windows into the low-resolution map, for any rows of the image.
 
     low (1, 1, h, w); valid (1, 1, h, w) bool or None; rgb (1, 3, H, W); up: rows of bicubic(low) at
-    that size; guided: whether the network is.
+    that size; windows: of the guided depths that the network has.
     """
 
-    def __init__(self, low: Tensor, valid: Tensor | None, rgb: Tensor, up: Rows, *, guided: bool):
+    def __init__(
+        self, low: Tensor, valid: Tensor | None, rgb: Tensor, up: Rows, *, windows: list[int]
+    ):
         self.low = low
         self.valid = valid
         self.size = size = (rgb.shape[-2], rgb.shape[-1])
@@ -48,7 +50,7 @@ class Surroundings:
         # Rows and columns apart: the phase of a whole image would take as much as its result.
         self.down = window_of((h, 1), (size[0], 1), low)
         self.across = window_of((1, w), (1, size[1]), low)
-        self.guided = self.follow(rgb) if guided else None
+        self.guided = self.follow(rgb, windows) if windows else None
 
     def window(self, rows: Tensor, columns: Tensor | None = None) -> tuple[Window, slice]:
         """Window of these image rows (and columns; None: all), and the rows of the low-resolution
@@ -71,21 +73,21 @@ class Surroundings:
         )
         return window, reached
 
-    def follow(self, rgb: Tensor) -> Rows:
+    def follow(self, rgb: Tensor, windows: list[int]) -> Rows:
         """`models.guide.follow`; what is kept is as small as the measurements."""
-        h, w = self.low.shape[-2:]
         device = self.low.device
-        fit = regress(shrunk(rgb, (h, w)).to(device), self.low, self.valid)
-        coefficients = resized(whole(fit, device), self.size, bilinear)
+        h, w = self.low.shape[-2:]
+        fitted = fits(shrunk(rgb, (h, w)).to(device), self.low, self.valid, windows)
+        coefficients = resized(whole(fitted, device), self.size, bilinear)
 
         def read(first: int, last: int) -> Tensor:
             window, reached = self.window(torch.arange(first, last, device=device))
             _, contrast = local_contrast(self.low[:, :, reached], window)
             up, image = self.up.read(first, last), self.image.read(first, last)
-            return applied(coefficients.read(first, last), image, up, contrast)
+            return applied(coefficients.read(first, last), image, up, contrast, windows)
 
         needed = self.up.row_bytes + self.image.row_bytes + coefficients.row_bytes
-        return Computed(read, 1, *self.size, needed + 4 * 16 * self.size[1])
+        return Computed(read, len(windows), *self.size, needed + 4 * 16 * self.size[1])
 
     def described(self, model: DuCos) -> Rows:
         """`DuCos.describe`: what the body sees."""
