@@ -53,7 +53,7 @@ def test_a_fit_is_what_least_squares_with_a_ridge_gives(side: int) -> None:
 
 
 def test_a_wide_fit_puts_a_frayed_edge_where_the_colours_change() -> None:
-    """A sensor whose edge runs to and fro, by a pixel of its map, about the picture's straight one."""
+    """A sensor's edge runs to and fro, by a pixel of its map, about the picture's straight one."""
     H, W = 48, 64
     rgb = torch.full((1, 3, H, W), 0.2, dtype=DOUBLE)
     rgb[..., W // 2 :] = 0.8
