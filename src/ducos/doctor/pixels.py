@@ -109,7 +109,8 @@ def check_flying(low: DepthMap, facts: dict[str, Any]) -> Iterator[Finding]:
             "note",
             f"{100 * share:.0f} % of the pixels at depth edges float between the two surfaces "
             f"({100 * mixed.mean():.1f} % of the map), as averaging sensors and resizing make them",
-            "never resize a depth map with interpolation before handing it over",
+            "say what camera it was (--sensor tof or lidar); if nothing but resizing made them, "
+            "hand over the map as it was before",
             {"share_of_edges": share, "share": float(mixed.mean())},
         )
 
