@@ -16,8 +16,12 @@ from ducos.example import LOW, RGB, STORED, scores
 from ducos.infer import WEIGHTS, super_resolve
 
 NAME = "ducos-tiny"
-PARTS = ("-start", "-middle", "-tof", "-rms", "-grain", "-spoil", "-soft", "-sharp", "")
-CONFIGS = ["configs/tiny-prompt.toml", *(f"configs/ducos-tiny{part}.toml" for part in PARTS)]
+PARTS = ("start", "middle", "tof", "rms", "grain", "spoil", "soft", "sharp", "hanging")
+CONFIGS = [
+    "configs/tiny-prompt.toml",
+    *(f"configs/ducos-tiny-{part}.toml" for part in PARTS),
+    "configs/ducos-tiny.toml",
+]
 
 
 def main() -> None:

@@ -245,6 +245,24 @@ def dark(example: Example) -> Picture:
     return grid([*upper, *lower], columns=4, width=380)
 
 
+def told(example: Example) -> Picture:
+    """Maps of simulated sensors: bicubic, the result without and with the sensor's name."""
+    everywhere = np.ones(example.size, bool)
+    panels = []
+    for sensor in ("tof", "lidar"):
+        low, known = simulate(example, sensor)
+        panels.append((f"map of {sensor}", degraded(example, sensor)))
+        for words, model, name in (
+            ("bicubic", "bicubic", "unknown"),
+            ("result", "ducos-tiny", "unknown"),
+            (f"--sensor {sensor}", "ducos-tiny", sensor),
+        ):
+            result = super_resolve(example.rgb, low, mask=known, unit="m", model=model, sensor=name)
+            picture = example.scale.paint(result.depth, everywhere)
+            panels.append((f"{words}, RMSE {error(example, result.depth):.1f} cm", picture))
+    return grid(panels, columns=4, width=380)
+
+
 def error(example: Example, depth: NDArray[np.float32]) -> float:
     """Root mean square against the truth in centimetres."""
     wrong = (depth - example.truth)[example.truth_valid]
@@ -310,6 +328,7 @@ PICTURES: dict[str, Callable[[Example], Picture]] = {
     "doctor-faults": doctor_faults,
     "shift": shift,
     "dark": dark,
+    "told": told,
 }
 
 
