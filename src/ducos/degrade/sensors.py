@@ -46,8 +46,9 @@ def tof(
       spread the light over neighbours, too: a Gaussian of up to `softness` pixels, drawn per map.
     - Silhouettes are ragged: light scattered inside the lens and the device's outlier removal move
       them to and fro along an edge, by up to `raggedness` pixels (r.m.s., drawn per map). Near
-      ones swallow what is beside them, as light strays from near surfaces and devices close the
-      shadow beside a silhouette: by about three times up to `fatness` pixels.
+      things swallow what is beside them, as light strays from them and devices close the shadow
+      beside a silhouette, or lose their rim to outlier removal: by about three times up to
+      `fatness` pixels, either way.
     - Returned light falls with the square of the distance, with reflectance and with the cosine of
       incidence; depth noise grows as it falls: 2 mm + 2.5 mm × (z / 1 m)² for a matt grey wall, of
       which a share between 0 and `grain` is left, mostly little, and spots of up to `grain_size`
@@ -70,7 +71,7 @@ def tof(
     low = torch.where(
         low_light > 0, total / low_light, area_mean(depth, size)
     )  # dark: dropped below
-    low = _fattened(low, fatness * uniform(low, (low.shape[0],), generator))
+    low = _fattened(low, fatness * (2 * uniform(low, (low.shape[0],), generator) - 1))
 
     grey_wall_at_1m = 0.5
     weakness = grey_wall_at_1m / low_light.clamp_min(1e-4)  # 1 for that wall, more for worse
@@ -114,13 +115,13 @@ def _ragged(x: Tensor, most: float, generator: Seed) -> Tensor:
 
 
 def _fattened(depth: Tensor, sigma: Tensor) -> Tensor:
-    """Depth (B, 1, h, w) as a power mean over a Gaussian neighbourhood of sigma (B,) pixels, in
-    which the near outweighs the far: one of two thirds the depth 130 times, so that its silhouette
-    moves out by about three sigma."""
-    power = 12
+    """Depth (B, 1, h, w) as a power mean over a Gaussian neighbourhood of |sigma| (B,) pixels, in
+    which the near outweighs the far if sigma is positive, else the far the near: one of two thirds
+    the depth 130 times, so that its silhouette moves by about three sigma."""
+    power = torch.where(sigma < 0, 12.0, -12.0).view(-1, 1, 1, 1).to(depth)
     unit = depth.amin((1, 2, 3), keepdim=True).clamp_min(1e-2)  # keeps the powers representable
-    nearness = (depth / unit).clamp(1e-2, 1e3) ** -power
-    return unit * _softened(nearness, sigma) ** (-1 / power)
+    weighted = (depth / unit).clamp(1e-2, 1e3) ** power
+    return unit * _softened(weighted, sigma.abs()) ** (1 / power)
 
 
 def _reflectance(depth: Tensor, rgb: Rgb) -> Tensor:
