@@ -23,9 +23,10 @@ def main() -> None:
     parser.add_argument("--share", type=float, default=0.5, help="of the second")
     options = parser.parse_args()
     (one, spec, about), (two, other, _) = map(load_model, (options.first, options.second))
-    if spec != other:
-        raise InputError(f"these are different networks: {spec} and {other}")
     weights, others = stored_weights(one), stored_weights(two)
+    shapes = [{name: value.shape for name, value in each.items()} for each in (weights, others)]
+    if shapes[0] != shapes[1]:
+        raise InputError(f"these are different networks: {spec} and {other}")
     mean = {name: value.lerp(others[name], options.share) for name, value in weights.items()}
     save_model(options.mean, spec, mean, about)
     print(f"wrote {options.mean}")
