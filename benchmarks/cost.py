@@ -2,9 +2,9 @@
 
 Method: one thread; every model runs once to warm up, then the models take turns, so that a busy
 machine slows all of them alike; CPU time of the process (time.process_time), median of the rounds.
-Random weights: cost does not depend on them. Ratios are to FDSR, the strongest small baseline.
+Random weights but of `ducos-tiny`: cost does not depend on them. Ratios are to FDSR, the strongest small baseline.
 
-    python benchmarks/cost.py [--rounds 5] [--models fdsr,ducos-compact,fdkn]
+    python benchmarks/cost.py [--rounds 5] [--models fdsr,ducos-tiny,fdkn]
 """
 
 import argparse
@@ -14,20 +14,24 @@ import time
 import torch
 
 from ducos.catalogue import parameter_count
+from ducos.infer import load
 from ducos.models import create
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--models", default="fdsr,ducos-compact,fdkn,djf")
+    parser.add_argument("--models", default="fdsr,ducos-tiny,fdkn,djf")
     parser.add_argument("--scale", type=int, default=8)
     options = parser.parse_args()
     torch.set_num_threads(1)
     torch.manual_seed(0)
     rgb = torch.rand(1, 3, 480, 640)
     low = torch.rand(1, 1, 480 // options.scale, 640 // options.scale)
-    models = {name: create(name).eval() for name in options.models.split(",")}
+    models = {
+        name: load(name) if name == "ducos-tiny" else create(name).eval()
+        for name in options.models.split(",")
+    }
     seconds: dict[str, list[float]] = {name: [] for name in models}
     with torch.inference_mode():
         for turn in range(options.rounds + 1):
