@@ -2,7 +2,8 @@
 
 Method: one thread; every model runs once to warm up, then the models take turns, so that a busy
 machine slows all of them alike; CPU time of the process (time.process_time), median of the rounds.
-Random weights but of `ducos-tiny`: cost does not depend on them. Ratios are to FDSR, the strongest small baseline.
+Weights are random but those of `ducos-tiny`: cost does not depend on them. Ratios are to FDSR, the
+strongest small baseline.
 
     python benchmarks/cost.py [--rounds 5] [--models fdsr,ducos-tiny,fdkn]
 """
