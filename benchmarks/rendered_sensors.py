@@ -18,10 +18,9 @@ measured truth is; for `picture moved` the colours lie up to three pixels beside
 after a poor calibration; `blobs` are round holes knocked out of a bicubic map. `dark`: the picture
 is black; `wrong picture`: it is cut in four and put together crosswise, so that nothing lies where
 it was; `framed`: it is grey and has a white frame of seven pixels, as photographs of NYU have.
-`told`: the network is told which
-sensor it is, as by `ducos upscale --sensor`; these are not in the mean of all cases.
-`misregister, auto` undoes the shift that `ducos doctor` measures, as `ducos upscale --shift auto`
-does.
+`told`: the network is told which sensor it is, as by `ducos upscale --sensor`; these are not in the
+mean of all cases. `misregister, auto` undoes the shift that `ducos doctor` measures, as `ducos
+upscale --shift auto` does.
 
     python benchmarks/rendered_sensors.py synth:data/heldout --images 22
 """

@@ -3,7 +3,7 @@
 What is new starts without effect, or nearly so: the body does not look at the wide guided depth,
 the tail leans to it by an eighth, hints say nothing.
 
-    python scripts/grow_weights.py src/ducos/weights/ducos-tiny.safetensors runs/grown.safetensors
+    python scripts/grow_weights.py runs/ducos-tiny-hanging/final.safetensors GROWN
 """
 
 import argparse
