@@ -17,7 +17,8 @@ blurred by 0.3 to 1.3 pixels, by 3, whose edges drift about the image's, or that
 measured truth is; for `picture moved` the colours lie up to three pixels beside depth and truth, as
 after a poor calibration; `blobs` are round holes knocked out of a bicubic map. `dark`: the picture
 is black; `wrong picture`: it is cut in four and put together crosswise, so that nothing lies where
-it was; `framed`: it is grey and has a white frame of seven pixels, as photographs of NYU have.
+it was; `framed`: it is grey and has a white frame of seven pixels, as photographs of NYU have;
+`shaded`: it has shadows across it and spots where its edges are lost (`ducos.data.augment.shaded`).
 `told`: the network is told which sensor it is, as by `ducos upscale --sensor`; these are not in the
 mean of all cases. `misregister, auto` undoes the shift that `ducos doctor` measures, as `ducos
 upscale --shift auto` does.
@@ -37,7 +38,7 @@ from torch import Tensor, nn
 from ducos.camera import Camera
 from ducos.cloud import flying_pixels, flying_share
 from ducos.data import open_dataset
-from ducos.data.augment import grained, punch_holes, softened, wavered
+from ducos.data.augment import grained, punch_holes, shaded, softened, wavered
 from ducos.data.pair import Pair
 from ducos.data.patches import COARSEST_GRAIN, REACH
 from ducos.degrade import DEGRADATIONS
@@ -59,6 +60,8 @@ CASES = [
     *(("bicubic, dark", ratio) for ratio in (4, 8, 16)),
     ("tof, dark", 4),
     *((f"bicubic, {what}", ratio) for what in ("wrong picture", "framed") for ratio in (4, 16)),
+    *(("bicubic, shaded", ratio) for ratio in (4, 8)),
+    ("tof, shaded", 4),
     *(("tof, told", ratio) for ratio in (2, 4, 8)),
     *((f"{name}, told", 4) for name in ("lidar", "stereo")),
 ]
@@ -136,7 +139,7 @@ def measured(pair: Pair, name: str, ratio: int, model: nn.Module, seed: int) -> 
     low, low_valid = degrade(target, valid, rgb, low_size(size, ratio), generator)
     if name == "blobs":
         low_valid = punch_holes(low_valid, 1.0, rng)
-    rgb = twisted(rgb, twist)
+    rgb = twisted(rgb, twist, rng)
     steps = (0, 0)
     if twist == "auto":
         as_read = DepthMap(low[0, 0].numpy(), low_valid[0, 0].numpy(), "m", 1.0, "rendered")
@@ -169,11 +172,13 @@ def measured(pair: Pair, name: str, ratio: int, model: nn.Module, seed: int) -> 
     return [*(float(e.square().mean().sqrt()) for e in errors), *hanging, *coverage]
 
 
-def twisted(rgb: Tensor, twist: str) -> Tensor:
+def twisted(rgb: Tensor, twist: str, rng: np.random.Generator) -> Tensor:
     """The picture (1, 3, H, W) that comes with the map."""
     H, W = rgb.shape[-2:]
     if twist == "dark":
         return torch.zeros_like(rgb)
+    if twist == "shaded":
+        return shaded(rgb[0], rng)[None]
     if twist == "wrong picture":
         return rgb.roll((H // 2, W // 2), (2, 3))
     if twist == "framed":

@@ -328,7 +328,7 @@ def test_tof_makes_flying_pixels_at_silhouettes_only():
 def test_tof_softness_spreads_the_edge_and_nothing_else():
     rgb, target, valid = step_edge()
     many = [x.expand(32, -1, -1, -1).contiguous() for x in (target, valid, rgb)]
-    still = {"raggedness": 0, "fatness": 0, "grain": 0}
+    still = {"optics": 0, "raggedness": 0, "fatness": 0, "grain": 0}
     sharp, soft = (
         tof(*many, (24, 64), seeded(), softness=softness, **still)[0].mean(2)
         for softness in (0.0, 1.5)
@@ -339,13 +339,29 @@ def test_tof_softness_spreads_the_edge_and_nothing_else():
     assert len(between[1].unique()) >= 3  # drawn per map
     far = np.s_[:, 0, 2:24]  # columns away from any silhouette
     torch.testing.assert_close(sharp[far], soft[far], rtol=2e-3, atol=0)
+    # Depths are smoothed, not light: neither surface gains.
+    widths = [(m[:, 0] < 1.5).sum(1) for m in (sharp, soft)]
+    assert (widths[0] - widths[1]).abs().max() <= 1
+
+
+def test_tof_optics_spread_the_light_and_the_near_surface_gains():
+    rgb, target, valid = step_edge()
+    many = [x.expand(32, -1, -1, -1).contiguous() for x in (target, valid, rgb)]
+    still = {"softness": 0, "raggedness": 0, "fatness": 0, "grain": 0}
+    sharp, spread = (
+        tof(*many, (24, 64), seeded(), optics=optics, **still)[0].mean(2) for optics in (0.0, 1.5)
+    )
+    growth = (spread[:, 0] < 1.5).sum(1) - (sharp[:, 0] < 1.5).sum(1)
+    assert growth.min() == 0  # drawn per map
+    assert growth.max() >= 2
 
 
 def test_tof_raggedness_moves_silhouettes_along_an_edge_and_nothing_else():
     rgb, target, valid = step_edge()
     many = [x.expand(32, -1, -1, -1).contiguous() for x in (target, valid, rgb)]
+    still = {"optics": 0, "softness": 0, "fatness": 0, "grain": 0}
     straight, ragged = (
-        tof(*many, (24, 64), seeded(), softness=0, raggedness=raggedness, fatness=0, grain=0)[0]
+        tof(*many, (24, 64), seeded(), **still, raggedness=raggedness)[0]
         for raggedness in (0.0, 1.5)
     )
     # How many pixels of each row are nearer to the board tells where its two edges are.
@@ -362,9 +378,9 @@ def test_tof_raggedness_moves_silhouettes_along_an_edge_and_nothing_else():
 def test_tof_fatness_moves_near_silhouettes_out_or_in_and_nothing_else():
     rgb, target, valid = step_edge()
     many = [x.expand(32, -1, -1, -1).contiguous() for x in (target, valid, rgb)]
+    still = {"optics": 0, "softness": 0, "raggedness": 0, "grain": 0}
     thin, fat = (
-        tof(*many, (24, 64), seeded(), softness=0, raggedness=0, fatness=fatness, grain=0)[0]
-        for fatness in (0.0, 0.5)
+        tof(*many, (24, 64), seeded(), **still, fatness=fatness)[0] for fatness in (0.0, 0.5)
     )
     widths = [(m[:, 0] < 1.5).sum(2).float().mean(1) for m in (thin, fat)]  # (32,)
     growth = widths[1] - widths[0]

@@ -6,7 +6,15 @@ import torch
 from torch import Tensor
 from torch.utils.data import DataLoader
 
-from ducos.data.augment import Augmentation, grained, punch_holes, softened, spoilt, wavered
+from ducos.data.augment import (
+    Augmentation,
+    grained,
+    punch_holes,
+    shaded,
+    softened,
+    spoilt,
+    wavered,
+)
 from ducos.data.pair import Pair
 from ducos.data.patches import Batch, PatchBatches
 from ducos.data.shapes import Shapes
@@ -20,6 +28,7 @@ EVERYTHING = Augmentation(
     soften=0.5,
     grain=0.5,
     spoil=0.5,
+    shade=0.5,
     colour=1.0,
     shift=1.0,
     misplace=1.0,
@@ -290,10 +299,27 @@ def test_spoilt_pictures_tell_less_in_several_ways() -> None:
     assert all(10 < count < 150 for count in fates.values()), fates
 
 
-def test_spoiling_changes_pictures_and_no_map() -> None:
+def test_shaded_pictures_have_more_lines_or_fewer() -> None:
+    steps = torch.linspace(0.2, 0.9, 4).repeat_interleave(24)
+    picture = steps.expand(3, 80, 96).contiguous()
+    before = picture.clone()
+    down, along = [], []
+    for seed in range(100):
+        result = shaded(picture, np.random.default_rng(seed))
+        assert (result.shape, result.dtype) == (picture.shape, picture.dtype)
+        assert bool(((result >= 0) & (result <= 1)).all())
+        down.append(float(result.diff(dim=1).abs().amax()))
+        along.append(float(result[:, :, 20:28].diff(dim=2).abs().amax((0, 2)).min()))
+    assert torch.equal(picture, before)
+    assert sum(one > 0.1 for one in down) > 20  # where all columns were constant: a shadow's line
+    assert sum(one < 0.05 for one in along) > 20  # somewhere along a step of 0.23: its edge is lost
+
+
+@pytest.mark.parametrize("option", ["spoil", "shade"])
+def test_spoiling_changes_pictures_and_no_map(option: str) -> None:
     for name in ("bicubic", "tof"):
         clean, bad = (
-            batches(augmentation=Augmentation(spoil=share), degradations={name: 1.0})[0]
+            batches(augmentation=Augmentation(**{option: share}), degradations={name: 1.0})[0]
             for share in (0.0, 1.0)
         )
         assert not torch.equal(clean.rgb, bad.rgb)

@@ -62,6 +62,7 @@ class DataConfig(Section):
     soften: float = Field(0.0, ge=0, le=1)
     grain: float = Field(0.0, ge=0, le=1)
     spoil: float = Field(0.0, ge=0, le=1)
+    shade: float = Field(0.0, ge=0, le=1)
     colour: float = Field(0.0, ge=0, le=1)
     shift: float = Field(0.0, ge=0)
     misplace: float = Field(0.0, ge=0)

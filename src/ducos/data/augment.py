@@ -30,6 +30,8 @@ class Augmentation:
         grain for the mark of a sensor, and mistrusts every map that was measured.
     spoil: share of patches whose picture is grey, framed, faded or of something else. A network
         that always sees a telling picture judges by it what made the map, and fails in the dark.
+    shade: share of patches whose picture has shadows across it, and spots where its edges are lost.
+        A network that has not seen both moves a soft edge of the map to whatever line is near.
     colour: strength of gamma, gain, tint, noise, blur and JPEG on the colour image (0 = off).
     shift: largest registration error between colour and depth, in pixels; most are far smaller.
     misplace: largest error of a sensor model's map against colour and truth, in its own pixels:
@@ -47,6 +49,7 @@ class Augmentation:
     soften: float = 0.0
     grain: float = 0.0
     spoil: float = 0.0
+    shade: float = 0.0
     colour: float = 0.0
     shift: float = 0.0
     misplace: float = 0.0
@@ -190,6 +193,31 @@ def spoilt(image: Tensor, rng: np.random.Generator) -> Tensor:
         inside[top : image.shape[1] - bottom, left : image.shape[2] - right] = True
         image = torch.where(inside, image, shade)
     return image
+
+
+def shaded(image: Tensor, rng: np.random.Generator) -> Tensor:
+    """A picture (3, n, n) with lines that are no edges of the depth (shadows, folds) and spots
+    where edges of the depth cannot be seen, as between cloth and cloth."""
+    rgb: Any = image.permute(1, 2, 0).numpy()
+    size = (rgb.shape[0], rgb.shape[1])
+    for _ in range(int(rng.integers(0, 3))):
+        light = rng.uniform(0.35, 0.95) * np.exp(rng.normal(0, 0.04, 3))
+        rgb = rgb * (1 + random_regions(size, rng)[..., None] * (light - 1))
+    for _ in range(int(rng.integers(0, 2))):
+        blank = cv2.GaussianBlur(rgb, (0, 0), float(rng.uniform(5, 15)))
+        texture = rng.normal(0, rng.uniform(0, 0.03), rgb.shape)
+        rgb = rgb + random_regions(size, rng)[..., None] * (blank + texture - rgb)
+    return torch.from_numpy(np.clip(rgb, 0, 1).astype(np.float32)).permute(2, 0, 1).to(image)
+
+
+def random_regions(size: Size, rng: np.random.Generator) -> Array:
+    """A mask (H, W), 0 to 1: about a third of it 1, in a few regions of smooth outline."""
+    field: Any = rng.normal(size=size).astype(np.float32)
+    finest, coarsest = 6, max(7, min(size) / 4)
+    extent = finest * (coarsest / finest) ** rng.random()
+    field = cv2.GaussianBlur(field, (0, 0), extent)
+    inside = (field > np.quantile(field, rng.uniform(0.5, 0.85))).astype(np.float32)
+    return np.asarray(cv2.GaussianBlur(inside, (0, 0), float(rng.uniform(0.3, 2.5))))
 
 
 def punch_holes(valid: Tensor, share: float, rng: np.random.Generator) -> Tensor:

@@ -22,6 +22,7 @@ from ducos.data.augment import (
     grained,
     punch_holes,
     recolour,
+    shaded,
     softened,
     spoilt,
     wavered,
@@ -189,14 +190,14 @@ class PatchBatches:
         return sensor
 
     def some_spoilt(self, rgb: Tensor, rng: np.random.Generator) -> Tensor:
-        """Pictures (B,3,n,n), a share of them spoilt; maps are made before, as a sensor that sends
-        its own light sees in the dark."""
-        if not self.augmentation.spoil:
-            return rgb
-        chosen = rng.random(len(rgb)) < self.augmentation.spoil
-        return torch.stack(
-            [spoilt(one, rng) if bad else one for one, bad in zip(rgb, chosen, strict=True)]
-        )
+        """Pictures (B,3,n,n), shares of them shaded and spoilt; maps are made before, as a sensor
+        that sends its own light sees in the dark."""
+        for share, change in ((self.augmentation.shade, shaded), (self.augmentation.spoil, spoilt)):
+            if share:
+                chosen = rng.random(len(rgb)) < share
+                pictures = zip(rgb, chosen, strict=True)
+                rgb = torch.stack([change(one, rng) if bad else one for one, bad in pictures])
+        return rgb
 
     def simulated(
         self, pairs: list[Pair], name: str, scale: float, rng: np.random.Generator

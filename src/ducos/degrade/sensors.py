@@ -33,22 +33,25 @@ def tof(
     *,
     unit: str = "m",
     focal: float = FOCAL,
+    optics: float = 0.6,
     softness: float = 2.0,
     raggedness: float = 1.5,
-    fatness: float = 0.5,
+    fatness: float = 0.8,
     grain: float = 1.0,
     grain_size: float = 1.5,
 ) -> Low:
     """A time-of-flight camera (Kinect, Helios, the ToF chip of a phone).
 
     - A pixel adds up the light of its whole area, so at silhouettes it reports a depth between the
-      two surfaces, nearer to the brighter one: flying pixels. Optics and the device's own smoothing
-      spread the light over neighbours, too: a Gaussian of up to `softness` pixels, drawn per map.
+      two surfaces, nearer to the brighter one: flying pixels. The lens spreads the light over
+      neighbours, too: a Gaussian of up to `optics` pixels, drawn per map.
     - Silhouettes are ragged: light scattered inside the lens and the device's outlier removal move
       them to and fro along an edge, by up to `raggedness` pixels (r.m.s., drawn per map). Near
       things swallow what is beside them, as light strays from them and devices close the shadow
       beside a silhouette, or lose their rim to outlier removal: by about three times up to
       `fatness` pixels, either way.
+    - The device smooths what it has measured: depths, not light, so that no surface outweighs the
+      other: a Gaussian of up to `softness` pixels, drawn per map.
     - Returned light falls with the square of the distance, with reflectance and with the cosine of
       incidence; depth noise grows as it falls: 2 mm + 2.5 mm × (z / 1 m)² for a matt grey wall, of
       which a share between 0 and `grain` is left, mostly little, and spots of up to `grain_size`
@@ -64,7 +67,7 @@ def tof(
     facing = _cosine_of_incidence(depth, focal)
     light = _reflectance(depth, rgb) * facing / depth.clamp_min(0.1) ** 2
     share = torch.where(valid, light, 0)
-    spread = softness * uniform(depth, (depth.shape[0],), generator)
+    spread = optics * uniform(depth, (depth.shape[0],), generator)
     low_light = _softened(area_mean(share, size), spread)
     total = _softened(area_mean(share * depth, size), spread)
     low_light, total = _ragged(torch.cat([low_light, total], 1), raggedness, generator).chunk(2, 1)
@@ -72,6 +75,7 @@ def tof(
         low_light > 0, total / low_light, area_mean(depth, size)
     )  # dark: dropped below
     low = _fattened(low, fatness * (2 * uniform(low, (low.shape[0],), generator) - 1))
+    low = _softened(low, softness * uniform(low, (low.shape[0],), generator))
 
     grey_wall_at_1m = 0.5
     weakness = grey_wall_at_1m / low_light.clamp_min(1e-4)  # 1 for that wall, more for worse
