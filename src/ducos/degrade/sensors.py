@@ -37,7 +37,7 @@ def tof(
     softness: float = 2.0,
     raggedness: float = 1.5,
     fatness: float = 0.8,
-    grain: float = 1.0,
+    grain: float = 4.0,
     grain_size: float = 1.5,
 ) -> Low:
     """A time-of-flight camera (Kinect, Helios, the ToF chip of a phone).
@@ -53,9 +53,10 @@ def tof(
     - The device smooths what it has measured: depths, not light, so that no surface outweighs the
       other: a Gaussian of up to `softness` pixels, drawn per map.
     - Returned light falls with the square of the distance, with reflectance and with the cosine of
-      incidence; depth noise grows as it falls: 2 mm + 2.5 mm × (z / 1 m)² for a matt grey wall, of
-      which a share between 0 and `grain` is left, mostly little, and spots of up to `grain_size`
-      pixels instead of single ones, as devices average over time and space to different extent.
+      incidence; depth noise grows as it falls: 2 mm + 2.5 mm × (z / 1 m)² for a matt grey wall,
+      times a factor of 0 to `grain`, mostly near 1, and in spots of up to `grain_size` pixels
+      instead of single ones, as devices differ in light and average over time and space to
+      different extent.
     - Light that came by way of other surfaces arrives late, which bends surfaces smoothly; devices
       are calibrated so that the error has both signs: up to 0.75 % of the depth, 1.3 % where the
       direct light is weak. (An error of one sign would teach networks to subtract its mean.)
@@ -84,7 +85,7 @@ def tof(
         standard_normal(low, generator), grain_size * uniform(low, (low.shape[0],), generator)
     )
     left = grain * uniform(low, (low.shape[0], 1, 1, 1), generator) ** 2
-    low = low + late + left * (0.002 + 0.0025 * weakness).clamp_max(0.15) * spots
+    low = low + late + (left * (0.002 + 0.0025 * weakness)).clamp_max(0.15) * spots
 
     # At most the grey wall's light from 9 m, a black surface's from 3 m.
     threshold = 0.006 * uniform(low, (low.shape[0], 1, 1, 1), generator) ** 2
