@@ -19,6 +19,7 @@ after a poor calibration; `blobs` are round holes knocked out of a bicubic map. 
 is black; `wrong picture`: it is cut in four and put together crosswise, so that nothing lies where
 it was; `framed`: it is grey and has a white frame of seven pixels, as photographs of NYU have;
 `shaded`: it has shadows across it and spots where its edges are lost (`ducos.data.augment.shaded`).
+`beside`: the truth lies up to three pixels beside picture and map, as that of another device does.
 `told`: the network is told which sensor it is, as by `ducos upscale --sensor`; these are not in the
 mean of all cases. `misregister, auto` undoes the shift that `ducos doctor` measures, as `ducos
 upscale --shift auto` does.
@@ -62,6 +63,7 @@ CASES = [
     *((f"bicubic, {what}", ratio) for what in ("wrong picture", "framed") for ratio in (4, 16)),
     *(("bicubic, shaded", ratio) for ratio in (4, 8)),
     ("tof, shaded", 4),
+    *(("tof, beside", ratio) for ratio in (2, 4)),
     *(("tof, told", ratio) for ratio in (2, 4, 8)),
     *((f"{name}, told", 4) for name in ("lidar", "stereo")),
 ]
@@ -76,6 +78,7 @@ def main() -> None:
     parser.add_argument("dataset", help="as in `ducos eval --dataset`")
     parser.add_argument("--model", default="ducos-tiny")
     parser.add_argument("--images", type=int, default=22, help="spread evenly over the set")
+    parser.add_argument("--only", default="", help="cases whose names contain this")
     options = parser.parse_args()
     dataset = open_dataset(options.dataset)
     chosen = np.linspace(0, len(dataset) - 1, min(options.images, len(dataset))).astype(int)
@@ -88,7 +91,7 @@ def main() -> None:
     )
     print("|---|---|---|---|---|---|---|---|---|---|---|---|")
     ratios, told = [], []
-    for name, ratio in CASES:
+    for name, ratio in (case for case in CASES if options.only in case[0]):
         rows = [measured(dataset[int(i)], name, ratio, model, seed=int(i)) for i in chosen]
         with warnings.catch_warnings(action="ignore"):  # the mean over no hole is nan
             means = np.nanmean(np.array(rows), 0)
@@ -139,6 +142,10 @@ def measured(pair: Pair, name: str, ratio: int, model: nn.Module, seed: int) -> 
     low, low_valid = degrade(target, valid, rgb, low_size(size, ratio), generator)
     if name == "blobs":
         low_valid = punch_holes(low_valid, 1.0, rng)
+    if twist == "beside":
+        right, down = rng.integers(-3, 4, 2).tolist()
+        target, valid = moved(target, right, down), moved(valid, right, down, beyond=False)
+        truth, mask = target[0, 0].numpy(), valid[0, 0].numpy()
     rgb = twisted(rgb, twist, rng)
     steps = (0, 0)
     if twist == "auto":

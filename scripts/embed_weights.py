@@ -17,7 +17,7 @@ from ducos.infer import WEIGHTS, super_resolve
 
 NAME = "ducos-tiny"
 PARTS = ("start", "middle", "tof", "rms", "grain", "spoil", "soft", "sharp", "hanging", "told")
-PARTS += ("silhouettes",)
+PARTS += ("silhouettes", "devices")
 CONFIGS = [
     "configs/tiny-prompt.toml",
     *(f"configs/ducos-tiny-{part}.toml" for part in PARTS),

@@ -339,9 +339,11 @@ def test_tof_softness_spreads_the_edge_and_nothing_else():
     assert len(between[1].unique()) >= 3  # drawn per map
     far = np.s_[:, 0, 2:24]  # columns away from any silhouette
     torch.testing.assert_close(sharp[far], soft[far], rtol=2e-3, atol=0)
-    # Depths are smoothed, not light: neither surface gains.
-    widths = [(m[:, 0] < 1.5).sum(1) for m in (sharp, soft)]
-    assert (widths[0] - widths[1]).abs().max() <= 1
+    # Where depths are smoothed neither surface gains; where light is, the near one does.
+    growth = (soft[:, 0] < 1.5).sum(1) - (sharp[:, 0] < 1.5).sum(1)
+    assert growth.min() >= 0
+    assert growth.max() >= 2
+    assert 10 <= (growth == 0).sum() < 32
 
 
 def test_tof_optics_spread_the_light_and_the_near_surface_gains():

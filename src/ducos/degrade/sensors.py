@@ -50,8 +50,8 @@ def tof(
       things swallow what is beside them, as light strays from them and devices close the shadow
       beside a silhouette, or lose their rim to outlier removal: by about three times up to
       `fatness` pixels, either way.
-    - The device smooths what it has measured: depths, not light, so that no surface outweighs the
-      other: a Gaussian of up to `softness` pixels, drawn per map.
+    - Devices smooth, by a Gaussian of up to `softness` pixels, drawn per map: half of them their
+      raw readings, which is light, so that the brighter surface gains, the others the depths.
     - Returned light falls with the square of the distance, with reflectance and with the cosine of
       incidence; depth noise grows as it falls: 2 mm + 2.5 mm × (z / 1 m)² for a matt grey wall,
       times a factor of 0 to `grain`, mostly near 1, and in spots of up to `grain_size` pixels
@@ -68,7 +68,11 @@ def tof(
     facing = _cosine_of_incidence(depth, focal)
     light = _reflectance(depth, rgb) * facing / depth.clamp_min(0.1) ** 2
     share = torch.where(valid, light, 0)
-    spread = optics * uniform(depth, (depth.shape[0],), generator)
+    smoothing = softness * uniform(depth, (depth.shape[0],), generator)
+    smooths_light = uniform(depth, (depth.shape[0],), generator) < 0.5
+    spread = torch.hypot(
+        optics * uniform(depth, (depth.shape[0],), generator), smoothing * smooths_light
+    )
     low_light = _softened(area_mean(share, size), spread)
     total = _softened(area_mean(share * depth, size), spread)
     low_light, total = _ragged(torch.cat([low_light, total], 1), raggedness, generator).chunk(2, 1)
@@ -76,7 +80,7 @@ def tof(
         low_light > 0, total / low_light, area_mean(depth, size)
     )  # dark: dropped below
     low = _fattened(low, fatness * (2 * uniform(low, (low.shape[0],), generator) - 1))
-    low = _softened(low, softness * uniform(low, (low.shape[0],), generator))
+    low = _softened(low, smoothing * ~smooths_light)
 
     grey_wall_at_1m = 0.5
     weakness = grey_wall_at_1m / low_light.clamp_min(1e-4)  # 1 for that wall, more for worse
