@@ -111,8 +111,10 @@ def main() -> None:
             f"| {100 * one:.0f} / {100 * two:.0f} % |",
             flush=True,
         )
-    print(f"\nmean ratio where measured, without blurred: {np.mean(ratios):.3f}")
-    print(f"of those that were told: {np.mean(told):.3f}")
+    print()
+    for words, group in (("not told, without blurred", ratios), ("told", told)):
+        if group:
+            print(f"mean ratio where measured, {words}: {np.mean(group):.3f}")
 
 
 def measured(pair: Pair, name: str, ratio: int, model: nn.Module, seed: int) -> list[float]:
