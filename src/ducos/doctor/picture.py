@@ -66,7 +66,7 @@ def _depth(low: DepthMap, size: tuple[int, int]) -> Picture:
 def _overlay(colour: Picture, report: Report, size: tuple[int, int]) -> Picture:
     """Grey colour image with the depth's strongest edges in red; in green where they belong."""
     assert report.low is not None
-    edges = _resized(_edges(report.low).astype(np.uint8) * 255, size, smooth=False) > 0
+    edges = _resized(_edges(report.low).astype(np.uint8), size, smooth=False) > 0
     thin = edges & ~ndimage.binary_erosion(edges, iterations=1)
     grey = colour.mean(2, keepdims=True).repeat(3, 2)
     picture = (0.35 * 255 + 0.65 * grey).astype(np.uint8)
