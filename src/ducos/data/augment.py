@@ -196,7 +196,7 @@ def spoilt(image: Tensor, rng: np.random.Generator) -> Tensor:
 
 
 def shaded(image: Tensor, rng: np.random.Generator) -> Tensor:
-    """A picture (3, n, n) with lines that are no edges of the depth (shadows, folds) and spots
+    """A picture (3, H, W) with lines that are no edges of the depth (shadows, folds) and spots
     where edges of the depth cannot be seen, as between cloth and cloth."""
     rgb: Any = image.permute(1, 2, 0).numpy()
     size = (rgb.shape[0], rgb.shape[1])
