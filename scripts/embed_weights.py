@@ -16,7 +16,20 @@ from ducos.example import LOW, RGB, STORED, scores
 from ducos.infer import WEIGHTS, super_resolve
 
 NAME = "ducos-tiny"
-PARTS = "start middle tof rms grain spoil soft sharp hanging told silhouettes devices".split()
+PARTS = [
+    "start",
+    "middle",
+    "tof",
+    "rms",
+    "grain",
+    "spoil",
+    "soft",
+    "sharp",
+    "hanging",
+    "told",
+    "silhouettes",
+    "devices",
+]
 CONFIGS = [
     "configs/tiny-prompt.toml",
     *(f"configs/ducos-tiny-{part}.toml" for part in PARTS),
