@@ -12,6 +12,9 @@ from ducos.errors import InputError
 def synth(
     out: Annotated[Path, typer.Option("-o", "--out", help="Folder of the set.")],
     scenes: Annotated[int, typer.Option(help="How many scenes; even seeds rooms, odd tabletops.")],
+    kind: Annotated[
+        str | None, typer.Option(help="All of one kind: room, tabletop or 'still life' (cloth).")
+    ] = None,
     views: Annotated[int, typer.Option(help="Pictures per scene.")] = 3,
     seed: Annotated[int, typer.Option(help="Seed of the first scene.")] = 0,
     workers: Annotated[int, typer.Option(help="Processes, one thread each.")] = 2,
@@ -43,6 +46,7 @@ def synth(
             workers,
             assets=assets,
             size=(height, width),
+            kind=kind,
             progress=lambda now: bar.update(
                 task, completed=now.done + now.skipped + len(now.failed)
             ),

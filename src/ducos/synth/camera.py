@@ -19,8 +19,13 @@ Rays = NDArray[np.float64]
 # (origin (3,), directions (N, 3)) -> distances (N,), inf where nothing is hit, and an id per ray.
 Caster = Callable[[Rays, Rays], tuple[Rays, list[str]]]
 
-FIELD_OF_VIEW = {"room": (45.0, 80.0), "tabletop": (35.0, 65.0)}  # horizontal, degrees
-NEAREST = {"room": 0.4, "tabletop": 0.3}  # metres; 98 % of the view lies beyond
+FIELD_OF_VIEW = {  # horizontal, degrees
+    "room": (45.0, 80.0),
+    "tabletop": (35.0, 65.0),
+    "still life": (35.0, 70.0),
+}
+NEAREST = {"room": 0.4, "tabletop": 0.3, "still life": 0.3}  # metres; 98 % of the view lies beyond
+AWAY = {"tabletop": (0.5, 1.3), "still life": (0.6, 1.9)}  # metres from what it looks at
 SKY_SHARE = 0.06  # of the view may have no depth
 GOOD_SCORE = 34.0
 TRIES = 40
@@ -76,7 +81,7 @@ def propose(rng: Random, scene: Scene) -> Camera | None:
         aim = (rng.uniform(-0.25, 0.25) * top.width, rng.uniform(-0.2, 0.3) * top.depth)
         target = np.array([top.x + aim[0], top.y + aim[1], top.height + rng.uniform(0, 0.2)])
         away, around, above = (
-            rng.uniform(0.5, 1.3),
+            rng.uniform(*AWAY[scene.kind]),
             rng.uniform(-2.4, -0.75),
             rng.uniform(0.1, 0.75),
         )

@@ -21,7 +21,7 @@ from typing import Any
 from ducos.errors import InputError
 from ducos.synth.assets import Catalogue, licence_table
 from ducos.synth.blender import require_blender
-from ducos.synth.worker import RECORDS, Job, job_text, view_files, view_id
+from ducos.synth.worker import BUILDERS, RECORDS, Job, job_text, view_files, view_id
 
 MANIFEST = "manifest.jsonl"
 SETTINGS = "settings.json"
@@ -93,6 +93,7 @@ def generate(
     workers: int,
     assets: Path | None = None,
     size: tuple[int, int] = (480, 640),
+    kind: str | None = None,
     progress: Callable[[Progress], None] | None = None,
 ) -> Progress:
     """Render scenes seed .. seed + scenes - 1 into `out`, or what is missing of them.
@@ -102,12 +103,13 @@ def generate(
         workers: processes, one thread each.
         assets: folder made by `prepare_assets`; None renders forms and procedural materials only.
         size: (height, width) of the pictures.
+        kind: of `worker.BUILDERS`, for all scenes; None: even seeds are rooms, odd ones tabletops.
         progress: called after each scene.
 
     A scene whose worker fails is reported and left out; the others go on. Running the same call
     again tries it once more.
     """
-    _check(scenes, views, workers, seed, size)
+    _check(scenes, views, workers, seed, size, kind)
     require_blender()
     catalogue = Catalogue.load(assets)
     out.mkdir(parents=True, exist_ok=True)
@@ -118,7 +120,7 @@ def generate(
     state = Progress(total=scenes, skipped=scenes - len(seeds))
     folder = None if assets is None else str(assets.resolve())
     with ThreadPoolExecutor(workers, initializer=core_keeper()) as pool:
-        running = {pool.submit(_render_scene, out, s, views, size, folder): s for s in seeds}
+        running = {pool.submit(_render_scene, out, s, views, size, folder, kind): s for s in seeds}
         try:
             for future in as_completed(running):
                 records, trouble = future.result()
@@ -147,12 +149,16 @@ def core_keeper() -> Callable[[], None]:
     return lambda: os.sched_setaffinity(0, {next(cores)})
 
 
-def _check(scenes: int, views: int, workers: int, seed: int, size: tuple[int, int]) -> None:
+def _check(
+    scenes: int, views: int, workers: int, seed: int, size: tuple[int, int], kind: str | None
+) -> None:
     for name, value in (("scenes", scenes), ("views", views), ("workers", workers)):
         if value < 1:
             raise InputError(f"got {name} = {value}, expected at least 1")
     if seed < 0:
         raise InputError(f"got seed = {seed}, expected 0 or more")
+    if kind is not None and kind not in BUILDERS:
+        raise InputError(f"got kind {kind!r}, expected one of: {', '.join(BUILDERS)}")
     if min(size) < 16:
         raise InputError(f"got a picture of {size[1]}x{size[0]}, expected at least 16x16")
 
@@ -176,7 +182,7 @@ def _keep_settings(out: Path, views: int, size: tuple[int, int], catalogue: Cata
 
 
 def _render_scene(
-    out: Path, seed: int, views: int, size: tuple[int, int], assets: str | None
+    out: Path, seed: int, views: int, size: tuple[int, int], assets: str | None, kind: str | None
 ) -> tuple[list[dict[str, Any]], str | None]:
     """Run one worker; returns its records, or the end of its output if it failed."""
     for stale in out.glob(f".scene-{seed:06d}-*"):  # left by a run that was killed
@@ -186,7 +192,7 @@ def _render_scene(
     try:
         worker = subprocess.run(
             [sys.executable, "-m", "ducos.synth.worker"],
-            input=job_text(Job(seed, views, size, str(folder.resolve()), assets)),
+            input=job_text(Job(seed, views, size, str(folder.resolve()), assets, kind)),
             env={**os.environ, **ONE_THREAD},
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,

@@ -238,9 +238,14 @@ def picture(image: Image, rng: Random, emission: float = 0.0) -> Material:
 
 def printed_paper(rng: Random, scale: float) -> Material:
     """A repeated motif: wallpaper, gift wrap, printed cloth."""
+    return printed(prints.motif(rng), rng, scale)
+
+
+def printed(image: Image, rng: Random, scale: float) -> Material:
+    """A drawn tile repeated every `scale` metres."""
     return Material(
         "tiled",
-        image=prints.motif(rng),
+        image=image,
         scale=scale,
         roughness=rng.uniform(0.6, 0.95),
         turn=float(rng.choice([0, 0, np.pi / 4])),

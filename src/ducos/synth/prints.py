@@ -227,3 +227,14 @@ def motif(rng: Random, size: int = 192) -> Pixels:
     if rng.random() < 0.3:
         canvas = np.where((noise(rng, size, size, 2.0) > 0.62)[..., None], third, canvas)
     return np.clip(canvas, 0, 255).astype(np.uint8)
+
+
+def lattice(rng: Random, size: int = 192) -> Pixels:
+    """A tile of plain cloth with lines across it, both ways or one: tea towels, table cloths."""
+    ground, ink = _inks(rng, 2)
+    y, x = np.mgrid[0:size, 0:size] / size
+    wide = rng.uniform(0.03, 0.25)
+    lines = (x % 1 < wide) | ((y % 1 < wide * rng.uniform(0.5, 1.5)) & (rng.random() < 0.7))
+    canvas = _blend(ground, ink, lines * rng.uniform(0.4, 1.0))
+    canvas += 30 * (noise(rng, size, size, 0.3)[..., None] - 0.5)
+    return np.clip(canvas, 0, 255).astype(np.uint8)

@@ -18,23 +18,27 @@ from ducos.synth.camera import Camera, choose_camera, develop
 from ducos.synth.render import Renderer
 from ducos.synth.room import build_room
 from ducos.synth.scene import Scene
+from ducos.synth.still_life import build_still_life
 from ducos.synth.supply import Supply
 from ducos.synth.tabletop import build_tabletop
 
 DEPTH_UNIT = 0.00025  # metres per step of the 16-bit depth image
 RECORDS = "records.json"
+BUILDERS = {"room": build_room, "tabletop": build_tabletop, "still life": build_still_life}
 ATTEMPTS = 5  # rooms tried for a seed until one offers enough views
 
 
 @dataclass(frozen=True)
 class Job:
-    """seed: of the scene. views: pictures of it. size: (height, width). folder: where to write."""
+    """seed: of the scene. views: pictures of it. size: (height, width). folder: where to write.
+    kind: of BUILDERS, or None for the seed's own."""
 
     seed: int
     views: int
     size: tuple[int, int]
     folder: str
     assets: str | None
+    kind: str | None = None
 
 
 def view_id(seed: int, view: int) -> str:
@@ -51,18 +55,17 @@ def kind_of(seed: int) -> str:
     return "tabletop" if seed % 2 else "room"
 
 
-def build_scene(seed: int, attempt: int, catalogue: Catalogue) -> Scene:
+def build_scene(seed: int, attempt: int, catalogue: Catalogue, kind: str | None = None) -> Scene:
     """The scene of a seed; `attempt` draws another one of the same kind."""
     rng = np.random.default_rng([seed, attempt])
-    supply = Supply(rng, catalogue)
-    return build_room(rng, supply) if kind_of(seed) == "room" else build_tabletop(rng, supply)
+    return BUILDERS[kind or kind_of(seed)](rng, Supply(rng, catalogue))
 
 
 def run(job: Job) -> list[dict[str, Any]]:
     """Render all views of a scene into job.folder; returns one manifest record per view."""
     catalogue = Catalogue.load(Path(job.assets) if job.assets else None)
     for attempt in range(ATTEMPTS):
-        scene = build_scene(job.seed, attempt, catalogue)
+        scene = build_scene(job.seed, attempt, catalogue, job.kind)
         renderer = Renderer(scene, job.size)
         cast = renderer.caster()
         randoms = [np.random.default_rng([job.seed, attempt, view]) for view in range(job.views)]
