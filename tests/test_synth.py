@@ -18,6 +18,7 @@ from ducos.errors import InputError
 from ducos.synth import blender, prints
 from ducos.synth.assets import Asset, Catalogue, licence_table, role_of
 from ducos.synth.camera import Camera, Rays, choose_camera, develop, judge, look_at
+from ducos.synth.drapery import Solid, draped
 from ducos.synth.furniture import bookcase, table
 from ducos.synth.generate import (
     Manifest,
@@ -211,13 +212,49 @@ def test_objects_against_a_wall_face_the_room(index):
     assert abs(pose[1, 3]) < 1.5
 
 
+# Cloth --------------------------------------------------------------------------------------
+
+
+def test_a_solid_pushes_points_to_its_nearest_face():
+    solid = Solid(1.0, 2.0, 0.5, width=0.4, depth=0.2)
+    points = np.array(
+        [[1.0, 2.0, 0.49], [1.19, 2.0, 0.1], [1.0, 1.91, 0.1], [1.3, 2.0, 0.1], [1.0, 2.0, 0.6]]
+    )
+    inside = solid.push_out(points, margin=0.01)
+    assert inside.tolist() == [True, True, True, False, False]
+    expected = [[1.0, 2.0, 0.51], [1.21, 2.0, 0.1], [1.0, 1.89, 0.1], [1.3, 2.0, 0.1], [1, 2, 0.6]]
+    assert points == pytest.approx(np.array(expected))
+
+
+def test_a_turned_solid_pushes_along_its_own_sides():
+    points = np.array([[0.0, 0.19, 0.1]])
+    assert Solid(0, 0, 1.0, width=0.4, depth=2.0, angle=np.pi / 2).push_out(points, 0.0).all()
+    assert points == pytest.approx(np.array([[0.0, 0.2, 0.1]]))
+
+
+def test_cloth_falls_over_a_table_and_stays_cloth(rng):
+    """It lies on the top, hangs down beside it, enters nothing and is hardly stretched."""
+    table = Solid(0.2, -0.1, 0.7, width=0.5, depth=0.5)
+    fallen = draped(rng, wood(rng), [table], (0.2, -0.1), (0.9, 0.8), slack=0.05)
+    x, y, z = fallen.vertices.T
+    on_top = (np.abs(x - 0.2) < 0.2) & (np.abs(y + 0.1) < 0.2)
+    assert z[on_top].min() > 0.7
+    assert z[on_top].max() < 0.8
+    assert z.min() < 0.6  # what hangs over hangs down
+    within = (np.abs(x - 0.2) < 0.25) & (np.abs(y + 0.1) < 0.25) & (z < 0.7)
+    assert not within.any()
+    a, b, c, d = fallen.vertices[fallen.corners.reshape(-1, 4)].transpose(1, 0, 2)
+    area = 0.5 * np.linalg.norm(np.cross(c - a, d - b), axis=1).sum()
+    assert area == pytest.approx(0.72, rel=0.1)
+
+
 # Whole scenes -------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("seed", [4, 5])
-def test_scene_is_furnished_and_repeatable(seed):
-    scene, again = (build_scene(seed, 0, Catalogue()) for _ in range(2))
-    assert scene.kind == kind_of(seed)
+@pytest.mark.parametrize(("seed", "kind"), [(4, None), (5, None), (6, "still life")])
+def test_scene_is_furnished_and_repeatable(seed, kind):
+    scene, again = (build_scene(seed, 0, Catalogue(), kind) for _ in range(2))
+    assert scene.kind == (kind or kind_of(seed))
     assert len(scene.things) > 25
     assert scene.lights
     assert scene.sources == set()
@@ -231,7 +268,7 @@ def test_scene_is_furnished_and_repeatable(seed):
     for thing, twin in zip(scene.things, again.things):
         assert np.array_equal(thing.mesh.vertices, twin.mesh.vertices)
         assert np.array_equal(thing.pose, twin.pose)
-    other = build_scene(seed, 1, Catalogue())
+    other = build_scene(seed, 1, Catalogue(), kind)
     assert scene.size != other.size
 
 
@@ -319,7 +356,7 @@ def test_photograph_has_noise_and_is_repeatable(rng):
 # Prints and materials -----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["poster", "cover", "spine", "page", "screen", "motif"])
+@pytest.mark.parametrize("name", ["poster", "cover", "spine", "page", "screen", "motif", "lattice"])
 def test_prints_have_content(name, rng):
     for _ in range(4):
         image = getattr(prints, name)(rng)
@@ -581,7 +618,15 @@ def test_workers_keep_to_a_core_each() -> None:
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"scenes": 0}, {"views": 0}, {"workers": 0}, {"seed": -1}, {"size": (8, 640)}]
+    "wrong",
+    [
+        {"scenes": 0},
+        {"views": 0},
+        {"workers": 0},
+        {"seed": -1},
+        {"size": (8, 640)},
+        {"kind": "cellar"},
+    ],
 )
 def test_generate_refuses_nonsense(tmp_path, wrong):
     arguments = {"scenes": 1, "views": 1, "seed": 0, "workers": 1, "size": (48, 64), **wrong}

@@ -34,8 +34,9 @@ class Augmentation:
         A network that has not seen both moves a soft edge of the map to whatever line is near.
     colour: strength of gamma, gain, tint, noise, blur and JPEG on the colour image (0 = off).
     shift: largest registration error between colour and depth, in pixels; most are far smaller.
-    misplace: largest error of a sensor model's map against colour and truth, in its own pixels:
-        the camera beside the sensor is calibrated only so well, and the truth goes with the camera.
+    misplace: largest error of a sensor model's map against colour and truth, in its own pixels;
+        most are far smaller. The camera beside the sensor is calibrated only so well, and the truth
+        goes with the camera.
     holes: share of patches whose low-resolution map gets holes.
     hint: share of the patches of a sensor, or of its model, whose network is told which it is.
     """

@@ -214,8 +214,8 @@ class PatchBatches:
         scene = (target, valid, rgb)
         if name in SENSOR_MODELS and self.augmentation.misplace > 0:
             furthest = self.augmentation.misplace * scale
-            moves = torch.from_numpy(rng.uniform(-furthest, furthest, (len(pairs), 2))).round()
-            moves = moves.long()
+            moves = torch.from_numpy(furthest * rng.uniform(-1, 1, (len(pairs), 2)) ** 3)
+            moves = moves.round().long()
             scene = (each_moved(target, moves), each_moved(valid, moves), each_moved(rgb, moves))
         low, low_valid = DEGRADATIONS[name](*scene, size, generator)
         return Patches(rgb, target, valid, low, low_valid, inverse, places)

@@ -49,7 +49,7 @@ def tof(
       them to and fro along an edge, by up to `raggedness` pixels (r.m.s., drawn per map). Near
       things swallow what is beside them, as light strays from them and devices close the shadow
       beside a silhouette, or lose their rim to outlier removal: by about three times up to
-      `fatness` pixels, either way.
+      `fatness` pixels, either way, mostly far less.
     - Devices smooth, by a Gaussian of up to `softness` pixels, drawn per map: half of them their
       raw readings, which is light, so that the brighter surface gains, the others the depths.
     - Returned light falls with the square of the distance, with reflectance and with the cosine of
@@ -79,7 +79,8 @@ def tof(
     low = torch.where(
         low_light > 0, total / low_light, area_mean(depth, size)
     )  # dark: dropped below
-    low = _fattened(low, fatness * (2 * uniform(low, (low.shape[0],), generator) - 1))
+    growth = 2 * uniform(low, (low.shape[0],), generator) - 1
+    low = _fattened(low, fatness * growth * growth.abs())
     low = _softened(low, smoothing * ~smooths_light)
 
     grey_wall_at_1m = 0.5

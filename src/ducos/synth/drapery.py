@@ -93,7 +93,10 @@ def draped(
     sheet = _resampled(sheet, finer)
     sheet += rng.normal(0, 0.001, sheet.shape)
     sheet = _fallen(sheet, size, solids, floor, steps=40)
-    return grid(_resampled(sheet, (2 * finer[0] - 1, 2 * finer[1] - 1)), material)
+    sheet = _resampled(sheet, (2 * finer[0] - 1, 2 * finer[1] - 1))
+    for solid in solids:  # their corners are sharper than the sheet was
+        solid.push_out(sheet, 0.003)
+    return grid(sheet, material)
 
 
 def _resampled(sheet: Points, shape: tuple[int, int]) -> Points:
