@@ -29,6 +29,7 @@ PARTS = [
     "told",
     "silhouettes",
     "devices",
+    "light",
 ]
 CONFIGS = [
     "configs/tiny-prompt.toml",
