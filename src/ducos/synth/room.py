@@ -22,10 +22,19 @@ LEVEL_TOP = 0.65  # cartons, books and cans carry others; bottles, frames and ba
 
 
 class Furnisher:
-    """Puts furniture into a shell: against a wall, next to something, or anywhere."""
+    """Builds the shell of an empty scene and puts furniture into it: against a wall, next to
+    something, or anywhere."""
 
-    def __init__(self, scene: Scene, rng: Random, supply: Supply, walls: list[Wall]) -> None:
-        self.scene, self.rng, self.supply, self.walls = scene, rng, supply, walls
+    def __init__(self, scene: Scene, rng: Random, supply: Supply) -> None:
+        self.scene, self.rng, self.supply = scene, rng, supply
+        self.walls: list[Wall] = build_shell(scene, rng, supply)
+
+    def finished(self) -> Scene:
+        """The scene, lit."""
+        windows = sum(1 for thing in self.scene.things if thing.name == "window")
+        light_room(self.scene, self.rng, self.supply, windows)
+        self.scene.sources = self.supply.sources(self.scene)
+        return self.scene
 
     def stand(self, name: str, mesh: Mesh, x: float, y: float, angle: float) -> Pose | None:
         """On the floor at exactly this place, if it is free."""
@@ -223,9 +232,7 @@ class Furnisher:
 def build_room(rng: Random, supply: Supply) -> Scene:
     """A furnished room of 3-6.5 m."""
     scene = Scene.empty("room", rng.uniform(3.0, 6.5), rng.uniform(3.0, 6.5), rng.uniform(2.4, 3.2))
-    walls = build_shell(scene, rng, supply)
-    windows = sum(1 for thing in scene.things if thing.name == "window")
-    crew = Furnisher(scene, rng, supply, walls)
+    crew = Furnisher(scene, rng, supply)
     theme = str(rng.choice(THEMES))
     groups = {
         "living": (crew.seating, crew.seating, crew.dining),
@@ -256,6 +263,4 @@ def build_room(rng: Random, supply: Supply) -> Scene:
         crew.anywhere("plant", supply.plant())
     crew.clutter(int(rng.integers(20, 44)), crew.surface_spot)
     crew.cables(8, crew.surface_spot)
-    light_room(scene, rng, supply, windows)
-    scene.sources = supply.sources(scene)
-    return scene
+    return crew.finished()

@@ -10,7 +10,6 @@ import numpy as np
 
 from ducos.synth import furniture, prints
 from ducos.synth.drapery import Solid, draped
-from ducos.synth.lighting import light_room
 from ducos.synth.materials import Material, Random, lacquer, paint, printed, weave
 from ducos.synth.mesh import Mesh, join
 from ducos.synth.palette import Palette, mixture
@@ -18,7 +17,6 @@ from ducos.synth.placement import mark, pose_at
 from ducos.synth.room import Furnisher
 from ducos.synth.scene import Scene, TableTop
 from ducos.synth.shapes import box, grid
-from ducos.synth.shell import build_shell
 from ducos.synth.supply import Supply
 
 
@@ -27,9 +25,7 @@ def build_still_life(rng: Random, supply: Supply) -> Scene:
     scene = Scene.empty(
         "still life", rng.uniform(3.0, 4.6), rng.uniform(3.2, 4.6), rng.uniform(2.4, 3.0)
     )
-    walls = build_shell(scene, rng, supply)
-    windows = sum(1 for thing in scene.things if thing.name == "window")
-    crew = Furnisher(scene, rng, supply, walls)
+    crew = Furnisher(scene, rng, supply)
     scene.table = top = _table(crew)
     solids = [Solid(top.x, top.y, top.height, top.width, top.depth)]
     solids += [_carton(crew, top) for _ in range(int(rng.integers(1, 5)))]
@@ -50,9 +46,7 @@ def build_still_life(rng: Random, supply: Supply) -> Scene:
         return float(x), float(y)
 
     crew.clutter(int(rng.integers(2, 22)), spot, top.height + 0.6)
-    light_room(scene, rng, supply, windows)
-    scene.sources = supply.sources(scene)
-    return scene
+    return crew.finished()
 
 
 def _table(crew: Furnisher) -> TableTop:

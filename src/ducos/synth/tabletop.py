@@ -1,14 +1,12 @@
 """Tabletops: a table full of small things, seen close, with a furnished room behind."""
 
 from ducos.synth import furniture, objects
-from ducos.synth.lighting import light_room
 from ducos.synth.materials import Random
 from ducos.synth.mesh import Mesh
 from ducos.synth.placement import at, drop, mark, pose_at
 from ducos.synth.room import Furnisher
 from ducos.synth.scene import Scene, TableTop
 from ducos.synth.shapes import box
-from ducos.synth.shell import build_shell
 from ducos.synth.supply import Supply
 
 
@@ -17,9 +15,7 @@ def build_tabletop(rng: Random, supply: Supply) -> Scene:
     scene = Scene.empty(
         "tabletop", rng.uniform(2.6, 4.5), rng.uniform(2.6, 4.5), rng.uniform(2.4, 3.0)
     )
-    walls = build_shell(scene, rng, supply)
-    windows = sum(1 for thing in scene.things if thing.name == "window")
-    crew = Furnisher(scene, rng, supply, walls)
+    crew = Furnisher(scene, rng, supply)
     scene.table = _table(crew)
     for role in ("bookcase", "case", "other", "case"):
         if rng.random() < 0.7:
@@ -39,9 +35,7 @@ def build_tabletop(rng: Random, supply: Supply) -> Scene:
 
     crew.cables(3, spot)
     crew.clutter(int(rng.integers(34, 64)), spot, top.height + 0.35)
-    light_room(scene, rng, supply, windows)
-    scene.sources = supply.sources(scene)
-    return scene
+    return crew.finished()
 
 
 def _table(crew: Furnisher) -> TableTop:
