@@ -89,12 +89,13 @@ def scores(result: Result, truth: np.ndarray, valid: np.ndarray) -> list[float]:
     the truth, flying, off both surfaces, the same in the cloud as written."""
     depth = result.depth
     camera = Camera.from_field_of_view(depth.shape[1], depth.shape[0], FIELD_OF_VIEW)
-    kept = valid & ~flying_pixels(depth, result.valid, camera, result.sigma)
+    known = (result.sigma, result.source == 1)
+    kept = valid & ~flying_pixels(depth, result.valid, camera, *known)
     inside = np.s_[BORDER:-BORDER, BORDER:-BORDER]
     doubtful = 100 * nearest_truth(depth, truth, valid)[inside]
     planes = (100 * depth[inside], 100 * truth[inside], valid[inside])
-    known = np.where(planes[2], planes[1], 0)
-    hanging = [flying_share(planes[0], mask, known) for mask in (planes[2], kept[inside])]
+    surface = np.where(planes[2], planes[1], 0)
+    hanging = [flying_share(planes[0], mask, surface) for mask in (planes[2], kept[inside])]
     figures = [metric(*planes) for metric in (rmse, mae, delta, flying)]
     figures.insert(1, rmse(planes[0], doubtful, planes[2]))
     return [*figures, *(100 * share for share in hanging)]

@@ -171,8 +171,10 @@ def measured(pair: Pair, name: str, ratio: int, model: nn.Module, seed: int) -> 
     maps = [x[0, 0].numpy() for x in (base, depth)]
     hanging = [flying(x, truth, mask) for x in maps]
     camera = Camera.from_field_of_view(size[1], size[0], FIELD_OF_VIEW)
-    doubts = (None, sigma[0, 0].numpy())
-    written = [mask & ~flying_pixels(x, mask, camera, s) for x, s in zip(maps, doubts, strict=True)]
+    doubts = ((None, None), (sigma[0, 0].numpy(), under[0, 0].numpy()))
+    written = [
+        mask & ~flying_pixels(x, mask, camera, *d) for x, d in zip(maps, doubts, strict=True)
+    ]
     known = np.where(mask, truth, 0)
     hanging += [flying_share(x, mask, known) for x in maps]
     hanging += [flying_share(x, kept, known) for x, kept in zip(maps, written, strict=True)]

@@ -92,8 +92,9 @@ def cloud(example: Example) -> Picture:
     height, width = example.size
     camera = Camera.from_field_of_view(width, height, FIELD_OF_VIEW)
     result = example.result
-    points = point_cloud(result.depth, result.valid, example.rgb, camera, sigma=result.sigma)
-    return cloud_picture(points, camera)
+    planes = (result.depth, result.valid, example.rgb)
+    known = {"sigma": result.sigma, "measured": result.source == 1}
+    return cloud_picture(point_cloud(*planes, camera, **known), camera)
 
 
 def flying(example: Example) -> Picture:
@@ -101,17 +102,18 @@ def flying(example: Example) -> Picture:
     height, width = example.size
     camera = Camera.from_field_of_view(width, height, FIELD_OF_VIEW)
     view = camera.scaled(440, 330)
-    depth, sigma = example.result.depth, example.result.sigma
+    depth, result = example.result.depth, example.result
+    known = {"sigma": result.sigma, "measured": result.source == 1}
     pose = orbit(point_cloud(example.truth, example.truth < 4, example.rgb, camera), -24, 12)
     panels = []
     for name, values, doubt, drop in (
-        ("bicubic, every pixel", example.maps.smooth, None, False),
-        ("result, every pixel", depth, None, False),
-        ("result, as --cloud writes it", depth, sigma, True),
-        ("truth", example.truth, None, True),
+        ("bicubic, every pixel", example.maps.smooth, {}, False),
+        ("result, every pixel", depth, {}, False),
+        ("result, as --cloud writes it", depth, known, True),
+        ("truth", example.truth, {}, True),
     ):
         near = (values > 0.1) & (values < 4)
-        points = point_cloud(values, near, example.rgb, camera, sigma=doubt, drop_flying=drop)
+        points = point_cloud(values, near, example.rgb, camera, **doubt, drop_flying=drop)
         panels.append((name, render(points, view, pose)))
     return side_by_side(panels)
 

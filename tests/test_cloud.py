@@ -102,13 +102,13 @@ def test_flying_pixels_are_found_and_surfaces_kept():
 
 
 def test_doubt_flies_at_an_edge_and_stays_on_a_wall():
-    """Both sides of a step of a metre; a pixel not known to 2 % of its depth is left out there."""
+    """Both sides of a step of a metre; a pixel not known to 4 % of its depth is left out there."""
     depth = np.full((20, 30), 2.0, np.float32)
     depth[:, 15:] = 3.0
     valid, rgb = np.ones(depth.shape, bool), np.zeros((*depth.shape, 3), np.float32)
-    sigma = np.full_like(depth, 0.03)  # 1.5 % and 1 %
+    sigma = np.full_like(depth, 0.07)  # 3.5 % and 2.3 %
     assert not flying_pixels(depth, valid, CAMERA, sigma).any()
-    sigma[:, 5] = sigma[:, 13] = sigma[:, 17] = 0.05  # 2.5 % and 1.7 %
+    sigma[:, 5] = sigma[:, 13] = sigma[:, 17] = 0.09  # 4.5 % and 3 %
     found = flying_pixels(depth, valid, CAMERA, sigma)
     assert found[:, 13].all()
     assert found.sum() == 20
@@ -117,17 +117,47 @@ def test_doubt_flies_at_an_edge_and_stays_on_a_wall():
     assert len(vertices) == 29 * 20 - 20  # and column 14, left alone beside the jump, has no side
 
 
+def test_a_pixel_between_two_surfaces_flies_unless_it_is_known():
+    """A ledge, too flat to be a jump: kept if known to 2 % of its depth, else it hangs there."""
+    depth = np.full((20, 30), 2.0, np.float32)
+    depth[:, 14] = 2.06  # 3 % from the near surface, farther from the far one
+    depth[:, 15:] = 3.0
+    valid = np.ones(depth.shape, bool)
+    flat = Camera.from_field_of_view(30, 20, 60)  # few pixels: a step of 3 % is a slope
+    for doubt, flies in ((0.03, False), (0.05, True)):  # 1.5 and 2.4 %
+        found = flying_pixels(depth, valid, flat, np.full_like(depth, doubt))
+        assert found[:, 14].all() == flies
+        assert found.sum() == 20 * flies
+
+
+def test_a_guess_in_a_hole_flies_unless_it_is_known():
+    """Far from any edge: what was measured stays, however uncertain; a guess has to be known."""
+    depth, valid = np.full((20, 30), 2.0, np.float32), np.ones((20, 30), bool)
+    measured = valid.copy()
+    measured[5:10, 5:10] = False
+    sigma = np.full_like(depth, 0.2)
+    sigma[5:10, 5:8] = 0.05
+    found = flying_pixels(depth, valid, CAMERA, sigma, measured)
+    assert found[5:10, 8:10].all()
+    assert found.sum() == 10
+    rgb = np.zeros((20, 30, 3), np.float32)
+    kept = point_cloud(depth, valid, rgb, CAMERA, sigma=sigma, measured=measured)
+    assert len(kept) == 590
+    vertices, _, _ = mesh(depth, valid, rgb, CAMERA, sigma=sigma, measured=measured)
+    assert len(vertices) == 590
+
+
 def test_sigma_leaves_a_cleaner_cloud_of_the_example():
     """As `--cloud` writes it: a smaller share of what is left at edges hangs in the air."""
     truth = io.read_depth(example.TRUTH, unit="mm").depth
     result = super_resolve(example.RGB, example.LOW, unit="mm")
     camera = Camera.from_field_of_view(640, 480, 60)
     shares = []
-    for sigma in (None, result.sigma):
-        kept = result.valid & ~flying_pixels(result.depth, result.valid, camera, sigma)
+    for known in ((), (result.sigma,), (result.sigma, result.source == 1)):
+        kept = result.valid & ~flying_pixels(result.depth, result.valid, camera, *known)
         assert kept.mean() > 0.75
         shares.append(flying_share(result.depth, kept, truth, radius=4))
-    assert shares[1] < shares[0]
+    assert max(shares[1:]) < shares[0]
 
 
 def test_a_steep_floor_is_a_surface():

@@ -25,6 +25,7 @@ STEEPEST = 80.0  # degrees between a surface and the picture plane: steeper ones
 EDGE = 0.1  # a jump between two surfaces, of the nearer depth
 RADIUS = 2  # pixels within which it happens
 CLOSE = 0.02  # to a surface, of the depth
+UNSURE = 0.04  # sigma of what could be on either surface, of the depth
 
 
 @dataclass
@@ -45,6 +46,7 @@ def point_cloud(
     camera: Camera,
     *,
     sigma: Floats | None = None,
+    measured: Mask | None = None,
     drop_flying: bool = True,
 ) -> Cloud:
     """The valid pixels of a depth map in space, each with its colour.
@@ -52,14 +54,15 @@ def point_cloud(
     Args:
         depth, valid: (H, W), metres. rgb: (H, W, 3) in [0, 1].
         camera: of the colour image; rescaled if it states another size.
-        sigma: (H, W) metres, if the model has one: helps to tell which pixels fly.
+        sigma: (H, W) metres, if the model has one; measured: (H, W), pixels that are no guess in a
+            hole. Both help to tell which pixels fly.
         drop_flying: leave out the pixels of `flying_pixels`.
     """
     _check_shapes(depth, valid, rgb)
     camera = camera.scaled(depth.shape[1], depth.shape[0])
     kept = valid & (depth > 0)
     if drop_flying:
-        kept &= ~flying_pixels(depth, kept, camera, sigma)
+        kept &= ~flying_pixels(depth, kept, camera, sigma, measured)
     v, u = np.nonzero(kept)
     points = camera.directions(u, v) * depth[v, u][:, None].astype(np.float64)
     return Cloud(points.astype(np.float32), _as_bytes(rgb[v, u]))
@@ -70,6 +73,7 @@ def flying_pixels(
     valid: Mask,
     camera: Camera,
     sigma: Floats | None = None,
+    measured: Mask | None = None,
     steepest: float = STEEPEST,
 ) -> Mask:
     """Pixels (H, W) that hang between two surfaces, or alone in the air.
@@ -77,9 +81,9 @@ def flying_pixels(
     A step between neighbouring pixels is a jump if a surface that makes it would be steeper than
     `steepest` degrees. A pixel flies if along a row, column or diagonal it is a step in a stair:
     a jump down to it and a jump further down from it; or if it has no neighbour without a jump.
-    A sharp edge has one jump and loses nothing. With a model's sigma (H, W) a pixel at a depth edge
-    flies, too, if the model does not know it to 2 % of its depth: it cannot tell which of the two
-    surfaces it belongs to.
+    A sharp edge has one jump and loses nothing. With a model's sigma (H, W) pixels fly, too, that
+    it does not know: at a depth edge those between the two surfaces, if not to 2 % of their depth,
+    and all, if not to 4 %; and those not to 4 % that were not measured (H, W), but guessed.
     """
     camera = camera.scaled(depth.shape[1], depth.shape[0])
     # A surface tilted by angle a changes by z/f tan a from one pixel to the next.
@@ -101,7 +105,10 @@ def flying_pixels(
         flying |= jumps[0] * jumps[1] > 0
     if sigma is not None:
         near, far = surfaces(depth, valid)
-        flying |= (far > (1 + EDGE) * near) & (sigma > CLOSE * depth)
+        edge = far > (1 + EDGE) * near
+        open_to_doubt = edge if measured is None else edge | ~measured
+        flying |= edge & off_both(depth, near, far) & (sigma > CLOSE * depth)
+        flying |= open_to_doubt & (sigma > UNSURE * depth)
     return (flying | lonely) & valid
 
 
@@ -110,6 +117,11 @@ def surfaces(depth: Floats, valid: Mask, radius: int = RADIUS) -> tuple[Floats, 
     window = 2 * radius + 1
     near = ndimage.minimum_filter(np.where(valid, depth, np.inf), window)
     return near, ndimage.maximum_filter(np.where(valid, depth, -np.inf), window)
+
+
+def off_both(depth: Floats, near: Floats, far: Floats) -> Mask:
+    """Farther than 2 % of the depth from the near and from the far surface; all (H, W)."""
+    return (np.abs(depth - near) > CLOSE * depth) & (np.abs(depth - far) > CLOSE * depth)
 
 
 def flying_share(depth: Floats, valid: Mask, truth: Floats, radius: int = RADIUS) -> float:
@@ -121,14 +133,11 @@ def flying_share(depth: Floats, valid: Mask, truth: Floats, radius: int = RADIUS
     """
     known = truth > 0
     near, far = surfaces(truth, known, radius)
-
-    def between(plane: Floats) -> Mask:
-        return (np.abs(plane - near) > CLOSE * plane) & (np.abs(plane - far) > CLOSE * plane)
-
-    asked = known & valid & np.isfinite(near) & (far > (1 + EDGE) * near) & ~between(truth)
+    jumps = np.isfinite(near) & (far > (1 + EDGE) * near)
+    asked = known & valid & jumps & ~off_both(truth, near, far)
     if not asked.any():
         return 0.0
-    return float(between(depth)[asked].mean())
+    return float(off_both(depth, near, far)[asked].mean())
 
 
 def reprojected(cloud: Cloud, camera: Camera) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -170,6 +179,7 @@ def mesh(
     camera: Camera,
     *,
     sigma: Floats | None = None,
+    measured: Mask | None = None,
     drop_flying: bool = True,
     steepest: float = STEEPEST,
 ) -> tuple[Floats, NDArray[np.int64], Bytes]:
@@ -182,7 +192,7 @@ def mesh(
     camera = camera.scaled(W, H)
     kept = valid & (depth > 0)
     if drop_flying:
-        kept &= ~flying_pixels(depth, kept, camera, sigma, steepest)
+        kept &= ~flying_pixels(depth, kept, camera, sigma, measured, steepest)
     index = np.arange(H * W).reshape(H, W)
     a, b, c, d = index[:-1, :-1], index[:-1, 1:], index[1:, 1:], index[1:, :-1]
     corners = np.concatenate(
@@ -207,6 +217,7 @@ def write_glb(
     camera: Camera,
     *,
     sigma: Floats | None = None,
+    measured: Mask | None = None,
     drop_flying: bool = True,
 ) -> int:
     """Write the coloured mesh of a depth map as binary glTF; returns the number of triangles."""
@@ -217,7 +228,7 @@ def write_glb(
     except ImportError:
         raise InputError("meshes need trimesh: pip install trimesh") from None
     vertices, triangles, colours = mesh(
-        depth, valid, rgb, camera, sigma=sigma, drop_flying=drop_flying
+        depth, valid, rgb, camera, sigma=sigma, measured=measured, drop_flying=drop_flying
     )
     if not len(triangles):
         raise InputError(f"{path} was not written: no two neighbouring pixels form a surface")

@@ -205,12 +205,13 @@ class Views:
         else:
             camera = Camera.from_field_of_view(W, H, float(self.field_of_view or 0))
         planes = (result.depth, result.valid, image)
+        known = {"sigma": result.sigma, "measured": result.source == 1}
         drop = not self.keep_flying
-        points = point_cloud(*planes, camera, sigma=result.sigma, drop_flying=drop)
+        points = point_cloud(*planes, camera, **known, drop_flying=drop)
         if self.cloud:
             write_ply(self.cloud, points)
         if self.mesh:
-            write_glb(self.mesh, *planes, camera, sigma=result.sigma, drop_flying=drop)
+            write_glb(self.mesh, *planes, camera, **known, drop_flying=drop)
         if self.picture:
             write_image(self.picture, cloud_picture(points, camera))
         return len(points)
