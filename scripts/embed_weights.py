@@ -43,7 +43,7 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("weights", type=Path, help="final.safetensors of a run")
-    parser.add_argument("--pairs", default="2100 rendered indoor pairs, no photographs")
+    parser.add_argument("--pairs", default="2300 rendered indoor pairs, no photographs")
     parser.add_argument("--figures", type=Path, nargs="*", default=[], help="results.json of eval")
     options = parser.parse_args()
 
