@@ -2,7 +2,10 @@
 
 import os
 import signal
+import subprocess
+import sys
 import threading
+from functools import cache
 from types import FrameType
 from typing import Any
 
@@ -24,6 +27,23 @@ def pick_device(rank: int = 0) -> torch.device:
     if torch.cuda.is_available():
         return torch.device("cuda", rank % torch.cuda.device_count())
     return torch.device("cpu")
+
+
+HALF_PRECISION_TRIAL = """
+import torch
+with torch.autocast("cpu", torch.bfloat16):
+    x = torch.randn(1, 16, 64, 64, requires_grad=True)
+    product = torch.nn.functional.conv2d(x, torch.randn(16, 16, 3, 3)) @ torch.randn(62, 62)
+product.float().sum().backward()
+"""
+
+
+@cache
+def half_precision_runs() -> bool:
+    """Whether this CPU multiplies in bfloat16. Some virtual machines announce AMX and do not have
+    it; who believes them dies of an illegal instruction, so a child process tries first."""
+    trial = subprocess.run([sys.executable, "-c", HALF_PRECISION_TRIAL], capture_output=True)
+    return trial.returncode == 0
 
 
 def average_gradients(parameters: list[nn.Parameter], world: int) -> None:

@@ -35,6 +35,7 @@ from ducos.processes import (
     StopRequest,
     average_gradients,
     average_numbers,
+    half_precision_runs,
     join_processes,
     pick_device,
 )
@@ -76,12 +77,20 @@ def train(
         raise InputError(
             f"{out} already holds a run; continue it with --resume or choose another folder"
         )
+    device = pick_device(rank)
+    on_cpu = device.type == "cpu"
+    if config.train.precision == "bfloat16" and on_cpu and not half_precision_runs():
+        raise InputError(
+            "precision bfloat16 crashes on this machine: its CPU announces instructions (AMX) that "
+            "it does not have; set ONEDNN_MAX_CPU_ISA=AVX512_CORE_BF16 in the environment, or "
+            "train with precision float32"
+        )
 
     torch.manual_seed(config.train.seed)
     spec = ModelSpec(
         config.model.name, config.model.prompt, config.model.prompt_options, config.model.kwargs
     )
-    model = spec.build().to(pick_device(rank))
+    model = spec.build().to(device)
     load_start(model, config)
     trainable = [p for p in model.parameters() if p.requires_grad]
     if not trainable:
