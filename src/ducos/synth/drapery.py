@@ -17,6 +17,7 @@ from ducos.synth.shapes import grid
 
 Points = NDArray[np.float64]
 
+SPACING = 0.014  # metres between the vertices that fall
 STEP = 1 / 60  # seconds
 GRAVITY = 2.5  # gentler than the earth's: so few rounds of repairs would let the cloth stretch
 DRAG = 0.03  # share of the speed lost in the air per step
@@ -29,8 +30,8 @@ BONDS = ((0, 1, 1.0), (1, 0, 1.0), (1, 1, 0.5), (1, -1, 0.5), (0, 2, 0.15), (2, 
 
 @dataclass(frozen=True)
 class Solid:
-    """A cuboid from the ground up, or from below the sheet: centre x, y of its top at z, full width
-    along its own x and y, turned around z."""
+    """A cuboid that stands on the floor: its middle at x, y, its top at z, `width` along its own x
+    and `depth` along its own y, turned around z by `angle`."""
 
     x: float
     y: float
@@ -67,32 +68,28 @@ def draped(
     solids: list[Solid],
     at: tuple[float, float],
     size: tuple[float, float],
-    *,
-    floor: float = 0.0,
-    slack: float = 0.06,
-    spacing: float = 0.014,
+    slack: float,
 ) -> Mesh:
     """A cloth of size (width, depth) metres that fell on the solids around `at`, in room
     coordinates.
 
     slack: by that share the cloth is wider than the place it falls from, which makes creases.
-    spacing: of the vertices, metres; `floor`: height on which what hangs over comes to rest.
     """
-    rows, columns = (max(8, round(side / (2 * spacing))) for side in (size[1], size[0]))
+    rows, columns = (max(8, round(side / (2 * SPACING))) for side in (size[1], size[0]))
     angle = rng.uniform(0, 2 * np.pi)
     v, u = np.meshgrid(np.linspace(-0.5, 0.5, rows), np.linspace(-0.5, 0.5, columns), indexing="ij")
     flat = np.stack([u * size[0], v * size[1]], -1) / (1 + slack)
     c, s = np.cos(angle), np.sin(angle)
-    start = max([solid.z for solid in solids], default=floor) + 0.03
+    start = max([solid.z for solid in solids], default=0.0) + 0.03
     sheet = np.empty((rows, columns, 3))
     sheet[..., :2] = flat @ np.array([[c, s], [-s, c]]) + at
     ripples = gaussian_filter(rng.normal(size=(rows, columns)), rng.uniform(1.5, 4), mode="nearest")
     sheet[..., 2] = start + 0.02 * ripples / max(float(np.abs(ripples).max()), 1e-9)
-    sheet = _fallen(sheet, size, solids, floor, steps=130)
+    sheet = _fallen(sheet, size, solids, steps=130)
     finer = (2 * rows - 1, 2 * columns - 1)
     sheet = _resampled(sheet, finer)
     sheet += rng.normal(0, 0.001, sheet.shape)
-    sheet = _fallen(sheet, size, solids, floor, steps=40)
+    sheet = _fallen(sheet, size, solids, steps=40)
     sheet = _resampled(sheet, (2 * finer[0] - 1, 2 * finer[1] - 1))
     for solid in solids:  # their corners are sharper than the sheet was
         solid.push_out(sheet, 0.003)
@@ -100,14 +97,13 @@ def draped(
 
 
 def _resampled(sheet: Points, shape: tuple[int, int]) -> Points:
+    """The sheet through (R, C) vertices instead, smooth in between."""
     factors = (shape[0] / sheet.shape[0], shape[1] / sheet.shape[1], 1)
-    return np.asarray(zoom(sheet, factors, order=3, mode="nearest", grid_mode=False))
+    return np.asarray(zoom(sheet, factors, order=3, mode="nearest"))
 
 
-def _fallen(
-    sheet: Points, size: tuple[float, float], solids: list[Solid], floor: float, steps: int
-) -> Points:
-    """The sheet (R, C, 3) of a cloth of this size, `steps` later."""
+def _fallen(sheet: Points, size: tuple[float, float], solids: list[Solid], steps: int) -> Points:
+    """The sheet (R, C, 3) of a cloth of this size, `steps` later; the floor is at z = 0."""
     apart = np.array([size[1] / (sheet.shape[0] - 1), size[0] / (sheet.shape[1] - 1)])
     margin = 0.75 * float(apart.max())
     place, before = sheet.copy(), sheet.copy()
@@ -120,8 +116,8 @@ def _fallen(
             for down, right, stiffness in BONDS:
                 rest = float(np.hypot(down * apart[0], right * apart[1]))
                 _keep_apart(place, down, right, rest, stiffness)
-        touching = place[..., 2] < floor + margin
-        place[touching, 2] = floor + margin
+        touching = place[..., 2] < margin
+        place[touching, 2] = margin
         for solid in solids:
             touching |= solid.push_out(place, margin)
         place[touching] += GRIP * (before - place)[touching] * (1, 1, 0.5)

@@ -234,7 +234,7 @@ def lattice(rng: Random, size: int = 192) -> Pixels:
     ground, ink = _inks(rng, 2)
     y, x = np.mgrid[0:size, 0:size] / size
     wide = rng.uniform(0.03, 0.25)
-    lines = (x % 1 < wide) | ((y % 1 < wide * rng.uniform(0.5, 1.5)) & (rng.random() < 0.7))
+    lines = (x < wide) | ((y < wide * rng.uniform(0.5, 1.5)) & (rng.random() < 0.7))
     canvas = _blend(ground, ink, lines * rng.uniform(0.4, 1.0))
     canvas += 30 * (noise(rng, size, size, 0.3)[..., None] - 0.5)
     return np.clip(canvas, 0, 255).astype(np.uint8)
