@@ -19,7 +19,8 @@ after a poor calibration; `blobs` are round holes knocked out of a bicubic map. 
 is black; `wrong picture`: it is cut in four and put together crosswise, so that nothing lies where
 it was; `framed`: it is grey and has a white frame of seven pixels, as photographs of NYU have;
 `shaded`: it has shadows across it and spots where its edges are lost (`ducos.data.augment.shaded`).
-`beside`: the truth lies up to three pixels beside picture and map, as that of another device does.
+`beside`: the truth lies up to three pixels beside picture and map, as that of another device does;
+`remeasured`: and its edges waver, and it is soft (`ducos.data.augment.remeasured`).
 `told`: the network is told which sensor it is, as by `ducos upscale --sensor`; these are not in the
 mean of all cases. `misregister, auto` undoes the shift that `ducos doctor` measures, as `ducos
 upscale --shift auto` does.
@@ -39,7 +40,7 @@ from torch import Tensor, nn
 from ducos.camera import Camera
 from ducos.cloud import flying_pixels, flying_share
 from ducos.data import open_dataset
-from ducos.data.augment import grained, punch_holes, shaded, softened, wavered
+from ducos.data.augment import grained, punch_holes, remeasured, shaded, softened, wavered
 from ducos.data.pair import Pair
 from ducos.data.patches import COARSEST_GRAIN, REACH
 from ducos.degrade import DEGRADATIONS
@@ -63,8 +64,9 @@ CASES = [
     *((f"bicubic, {what}", ratio) for what in ("wrong picture", "framed") for ratio in (4, 16)),
     *(("bicubic, shaded", ratio) for ratio in (4, 8)),
     ("tof, shaded", 4),
-    *(("tof, beside", ratio) for ratio in (2, 4)),
+    *((f"tof, {what}", ratio) for what in ("beside", "remeasured") for ratio in (2, 4)),
     *(("tof, told", ratio) for ratio in (2, 4, 8)),
+    *((f"tof, {what}, told", ratio) for what in ("beside", "remeasured") for ratio in (2, 4)),
     *((f"{name}, told", 4) for name in ("lidar", "stereo")),
 ]
 FRAME = 7
@@ -135,7 +137,7 @@ def measured(pair: Pair, name: str, ratio: int, model: nn.Module, seed: int) -> 
     if name == "picture moved":
         y, x = rng.integers(-3, 4, 2)
         rgb = rgb.roll((y, x), (2, 3))
-    sensor, _, twist = name.partition(", ")
+    sensor, *twists = name.split(", ")
     target, valid = (torch.from_numpy(m)[None, None] for m in (truth, mask))
     size = (target.shape[-2], target.shape[-1])
     degrade: Callable[..., tuple[Tensor, Tensor]]
@@ -144,18 +146,21 @@ def measured(pair: Pair, name: str, ratio: int, model: nn.Module, seed: int) -> 
     low, low_valid = degrade(target, valid, rgb, low_size(size, ratio), generator)
     if name == "blobs":
         low_valid = punch_holes(low_valid, 1.0, rng)
-    if twist == "beside":
+    if "remeasured" in twists:
+        truth, mask = remeasured(truth, mask, rng)
+        target, valid = (torch.from_numpy(m)[None, None] for m in (truth, mask))
+    if "beside" in twists:
         right, down = rng.integers(-3, 4, 2).tolist()
         target, valid = moved(target, right, down), moved(valid, right, down, beyond=False)
         truth, mask = target[0, 0].numpy(), valid[0, 0].numpy()
-    rgb = twisted(rgb, twist, rng)
+    rgb = twisted(rgb, twists, rng)
     steps = (0, 0)
-    if twist == "auto":
+    if "auto" in twists:
         as_read = DepthMap(low[0, 0].numpy(), low_valid[0, 0].numpy(), "m", 1.0, "rendered")
-        found = shift_to_undo(twist, pair.rgb, as_read)
+        found = shift_to_undo("auto", pair.rgb, as_read)
         steps = (round(found.x), round(found.y))
     with torch.inference_mode():
-        maker = sensor if twist == "told" else "unknown"
+        maker = sensor if "told" in twists else "unknown"
         prediction = predict(model, moved(rgb, *steps), low, low_valid, sensor=maker)
     depth, sigma = (
         moved(x, -steps[0], -steps[1]) for x in (prediction.depth, prediction.aux["sigma"])
@@ -183,16 +188,16 @@ def measured(pair: Pair, name: str, ratio: int, model: nn.Module, seed: int) -> 
     return [*(float(e.square().mean().sqrt()) for e in errors), *hanging, *coverage]
 
 
-def twisted(rgb: Tensor, twist: str, rng: np.random.Generator) -> Tensor:
+def twisted(rgb: Tensor, twists: list[str], rng: np.random.Generator) -> Tensor:
     """The picture (1, 3, H, W) that comes with the map."""
     H, W = rgb.shape[-2:]
-    if twist == "dark":
+    if "dark" in twists:
         return torch.zeros_like(rgb)
-    if twist == "shaded":
+    if "shaded" in twists:
         return shaded(rgb[0], rng)[None]
-    if twist == "wrong picture":
+    if "wrong picture" in twists:
         return rgb.roll((H // 2, W // 2), (2, 3))
-    if twist == "framed":
+    if "framed" in twists:
         framed = torch.ones_like(rgb)
         inside = (..., slice(FRAME, H - FRAME), slice(FRAME, W - FRAME))
         framed[inside] = rgb.mean(1, keepdim=True)[inside]

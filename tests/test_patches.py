@@ -10,6 +10,7 @@ from ducos.data.augment import (
     Augmentation,
     grained,
     punch_holes,
+    remeasured,
     shaded,
     softened,
     spoilt,
@@ -26,6 +27,7 @@ EVERYTHING = Augmentation(
     quantise=0.5,
     waver=0.5,
     soften=0.5,
+    remeasure=0.5,
     grain=0.5,
     spoil=0.5,
     shade=0.5,
@@ -337,6 +339,35 @@ def test_a_sensor_sees_the_scene_as_it_is(option: str) -> None:
 
     assert not torch.equal(targets("bicubic", 1.0), targets("bicubic", 0.0))
     assert torch.equal(targets("tof", 1.0), targets("tof", 0.0))
+
+
+def test_the_truth_of_another_device_leaves_the_sensors_map_as_it_is() -> None:
+    def drawn(name: str, share: float) -> Batch:
+        return batches(augmentation=Augmentation(remeasure=share), degradations={name: 1.0})[0]
+
+    sharp, again = drawn("tof", 0.0), drawn("tof", 1.0)
+    for part in ("rgb", "low", "low_valid"):
+        assert torch.equal(getattr(sharp, part), getattr(again, part)), part
+    assert not torch.equal(sharp.target, again.target)
+    assert (sharp.target - again.target)[sharp.valid & again.valid].abs().mean() < 0.1
+    assert_same(drawn("bicubic", 0.0), drawn("bicubic", 1.0))  # no sensor, no other device
+
+
+def test_the_truth_of_another_device_wavers_is_soft_and_lies_beside() -> None:
+    edge = np.where(np.arange(64) < 32, 1.0, 3.0).astype(np.float32)[None].repeat(64, 0)
+    valid = np.ones(edge.shape, bool)
+    valid[:, :5] = False
+    drawn = [remeasured(edge, valid, np.random.default_rng(seed)) for seed in range(16)]
+    between = [((truth > 1.1) & (truth < 2.9)).sum(1).mean() for truth, _ in drawn]
+    places = np.array([(truth < 2).sum(1) for truth, _ in drawn])  # of the edge, in each row
+    assert np.median(between) > 1  # soft
+    assert np.median(places.std(1)) > 0.3  # wavering
+    assert 0.4 < places.mean(1).std() < 2  # beside
+    assert abs(places.mean() - 32) < 1  # to either side
+    for truth, known in drawn:
+        np.testing.assert_allclose(truth[:, 50:], 3, rtol=1e-6)
+        assert not known[:, 0].any()
+        assert known[:, 14:].all()
 
 
 def test_misplace_moves_a_sensors_map_against_colour_and_truth() -> None:

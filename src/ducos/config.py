@@ -60,6 +60,7 @@ class DataConfig(Section):
     quantise: float = Field(0.0, ge=0, le=1)
     waver: float = Field(0.0, ge=0, le=1)
     soften: float = Field(0.0, ge=0, le=1)
+    remeasure: float = Field(0.0, ge=0, le=1)
     grain: float = Field(0.0, ge=0, le=1)
     spoil: float = Field(0.0, ge=0, le=1)
     shade: float = Field(0.0, ge=0, le=1)

@@ -26,6 +26,9 @@ class Augmentation:
     soften: share of patches whose truth is blurred by 0.3 to 4.5 pixels. Measured truth wavers
         and is soft, rendered truth is neither; a network that knows only the latter sharpens what
         should stay. These and grain are for maps made by resampling: a sensor sees the scene.
+    remeasure: share of the patches of a sensor model whose truth is that of another device, which
+        wavers, is soft and lies beside the picture; the map is made of the scene. Real sensors are
+        judged by such a truth.
     grain: share of patches whose truth has grain, as measured truth has; otherwise a network takes
         grain for the mark of a sensor, and mistrusts every map that was measured.
     spoil: share of patches whose picture is grey, framed, faded or of something else. A network
@@ -48,6 +51,7 @@ class Augmentation:
     quantise: float = 0.0
     waver: float = 0.0
     soften: float = 0.0
+    remeasure: float = 0.0
     grain: float = 0.0
     spoil: float = 0.0
     shade: float = 0.0
@@ -114,12 +118,16 @@ def draw_turn(options: Augmentation, rng: np.random.Generator) -> Turn:
     )
 
 
-def wavered(target: Array, valid: Mask, rng: np.random.Generator) -> tuple[Array, Mask]:
-    """Truth (n, n) picked from places up to a few pixels off, which drift along the edges."""
+def wavered(
+    target: Array, valid: Mask, rng: np.random.Generator, beside: Any = (0.0, 0.0)
+) -> tuple[Array, Mask]:
+    """Truth (n, n) picked from places up to a few pixels off, which drift along the edges; all of
+    it moved by `beside` pixels, left and up."""
     drift = rng.normal(size=(*target.shape, 2)).astype(np.float32)
     drift = np.asarray(cv2.GaussianBlur(drift, (0, 0), float(np.exp(rng.uniform(0.3, 2)))))
     drift *= rng.uniform(0.2, 1.4) / max(float(drift.std()), 1e-6)
     rows, columns = np.mgrid[: target.shape[0], : target.shape[1]].astype(np.float32)
+    drift += np.asarray(beside, np.float32)
     places = columns + drift[..., 0], rows + drift[..., 1]
 
     def picked(m: Any) -> Any:
@@ -133,6 +141,13 @@ def softened(target: Array, valid: Mask, sigma: float) -> Array:
     share = cv2.GaussianBlur(valid.astype(np.float32), (0, 0), sigma)
     total = cv2.GaussianBlur(np.where(valid, target, 0).astype(np.float32), (0, 0), sigma)
     return np.where(valid, total / np.maximum(share, 1e-6), target).astype(np.float32)
+
+
+def remeasured(target: Array, valid: Mask, rng: np.random.Generator) -> tuple[Array, Mask]:
+    """Truth (n, n) as another, finer device would have measured it: its edges waver, it is soft by
+    0.3 to 1.5 pixels and lies up to 3 pixels beside the picture, mostly far less."""
+    target, valid = wavered(target, valid, rng, beside=3 * rng.uniform(-1, 1, 2) ** 3)
+    return softened(target, valid, rng.uniform(0.3, 1.5)), valid
 
 
 def grained(target: Array, valid: Mask, rng: np.random.Generator, coarsest: float) -> Array:

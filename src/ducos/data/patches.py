@@ -22,6 +22,7 @@ from ducos.data.augment import (
     grained,
     punch_holes,
     recolour,
+    remeasured,
     shaded,
     softened,
     spoilt,
@@ -218,7 +219,21 @@ class PatchBatches:
             moves = moves.round().long()
             scene = (each_moved(target, moves), each_moved(valid, moves), each_moved(rgb, moves))
         low, low_valid = DEGRADATIONS[name](*scene, size, generator)
+        if name in SENSOR_MODELS:
+            target, valid = self.some_remeasured(target, valid, rng)
         return Patches(rgb, target, valid, low, low_valid, inverse, places)
+
+    def some_remeasured(
+        self, target: Tensor, valid: Tensor, rng: np.random.Generator
+    ) -> tuple[Tensor, Tensor]:
+        """Truth and mask (B,1,n,n), a share of them as another device would have measured them."""
+        if not self.augmentation.remeasure:
+            return target, valid
+        target, valid = target.clone(), valid.clone()
+        for i in np.flatnonzero(rng.random(len(target)) < self.augmentation.remeasure):
+            again = remeasured(target[i, 0].numpy(), valid[i, 0].numpy(), rng)
+            target[i, 0], valid[i, 0] = map(torch.from_numpy, again)
+        return target, valid
 
     def measured(self, pairs: list[Pair], rng: np.random.Generator) -> "Patches":
         """Patches with the sensor's own map; only turned and recoloured, since zoom, inversion and
