@@ -89,8 +89,7 @@ def scores(result: Result, truth: np.ndarray, valid: np.ndarray) -> list[float]:
     the truth, flying, off both surfaces, the same in the cloud as written."""
     depth = result.depth
     camera = Camera.from_field_of_view(depth.shape[1], depth.shape[0], FIELD_OF_VIEW)
-    known = (result.sigma, result.source == 1)
-    kept = valid & ~flying_pixels(depth, result.valid, camera, *known)
+    kept = valid & ~flying_pixels(depth, result.valid, camera, **result.doubts)
     inside = np.s_[BORDER:-BORDER, BORDER:-BORDER]
     doubtful = 100 * nearest_truth(depth, truth, valid)[inside]
     planes = (100 * depth[inside], 100 * truth[inside], valid[inside])

@@ -93,8 +93,7 @@ def cloud(example: Example) -> Picture:
     camera = Camera.from_field_of_view(width, height, FIELD_OF_VIEW)
     result = example.result
     planes = (result.depth, result.valid, example.rgb)
-    known = {"sigma": result.sigma, "measured": result.source == 1}
-    return cloud_picture(point_cloud(*planes, camera, **known), camera)
+    return cloud_picture(point_cloud(*planes, camera, **result.doubts), camera)
 
 
 def flying(example: Example) -> Picture:
@@ -102,14 +101,13 @@ def flying(example: Example) -> Picture:
     height, width = example.size
     camera = Camera.from_field_of_view(width, height, FIELD_OF_VIEW)
     view = camera.scaled(440, 330)
-    depth, result = example.result.depth, example.result
-    known = {"sigma": result.sigma, "measured": result.source == 1}
+    depth = example.result.depth
     pose = orbit(point_cloud(example.truth, example.truth < 4, example.rgb, camera), -24, 12)
     panels = []
     for name, values, doubt, drop in (
         ("bicubic, every pixel", example.maps.smooth, {}, False),
         ("result, every pixel", depth, {}, False),
-        ("result, as --cloud writes it", depth, known, True),
+        ("result, as --cloud writes it", depth, example.result.doubts, True),
         ("truth", example.truth, {}, True),
     ):
         near = (values > 0.1) & (values < 4)

@@ -153,8 +153,8 @@ def test_sigma_leaves_a_cleaner_cloud_of_the_example():
     result = super_resolve(example.RGB, example.LOW, unit="mm")
     camera = Camera.from_field_of_view(640, 480, 60)
     shares = []
-    for known in ((), (result.sigma,), (result.sigma, result.source == 1)):
-        kept = result.valid & ~flying_pixels(result.depth, result.valid, camera, *known)
+    for known in ({}, {"sigma": result.sigma}, result.doubts):
+        kept = result.valid & ~flying_pixels(result.depth, result.valid, camera, **known)
         assert kept.mean() > 0.75
         shares.append(flying_share(result.depth, kept, truth, radius=4))
     assert max(shares[1:]) < shares[0]

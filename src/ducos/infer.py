@@ -52,6 +52,11 @@ class Result:
     model: str
     residual: float
 
+    @property
+    def doubts(self) -> dict[str, Any]:
+        """What clouds and meshes judge by which pixels to leave out: options of `ducos.cloud`."""
+        return {"sigma": self.sigma, "measured": self.source == 1}
+
 
 def default_model() -> str:
     """The embedded trained model, or bicubic while there is none."""

@@ -205,13 +205,12 @@ class Views:
         else:
             camera = Camera.from_field_of_view(W, H, float(self.field_of_view or 0))
         planes = (result.depth, result.valid, image)
-        known = {"sigma": result.sigma, "measured": result.source == 1}
-        drop = not self.keep_flying
-        points = point_cloud(*planes, camera, **known, drop_flying=drop)
+        options = {**result.doubts, "drop_flying": not self.keep_flying}
+        points = point_cloud(*planes, camera, **options)
         if self.cloud:
             write_ply(self.cloud, points)
         if self.mesh:
-            write_glb(self.mesh, *planes, camera, **known, drop_flying=drop)
+            write_glb(self.mesh, *planes, camera, **options)
         if self.picture:
             write_image(self.picture, cloud_picture(points, camera))
         return len(points)
