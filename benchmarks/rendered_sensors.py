@@ -114,9 +114,10 @@ def main() -> None:
             flush=True,
         )
     print()
-    for words, group in (("not told, without blurred", ratios), ("told", told)):
+    groups = {"not told, without blurred": ratios, "told": told, "all of these": ratios + told}
+    for words, group in groups.items():
         if group:
-            print(f"mean ratio where measured, {words}: {np.mean(group):.3f}")
+            print(f"mean ratio where measured, {words}: {np.mean(group):.4f} of {len(group)} cases")
 
 
 def measured(pair: Pair, name: str, ratio: int, model: nn.Module, seed: int) -> list[float]:
