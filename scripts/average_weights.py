@@ -11,6 +11,7 @@ from pathlib import Path
 
 from ducos.checkpoint import load_model, save_model, stored_weights
 from ducos.errors import InputError
+from ducos.sensors import sensor_index
 
 
 def main() -> None:
@@ -21,6 +22,9 @@ def main() -> None:
     parser.add_argument("second", type=Path)
     parser.add_argument("mean", type=Path, help="where to write")
     parser.add_argument("--share", type=float, default=0.5, help="of the second")
+    parser.add_argument(
+        "--forget", default=[], nargs="*", help="sensors whose name shall mean as much as none"
+    )
     options = parser.parse_args()
     (one, spec, about), (two, other, _) = map(load_model, (options.first, options.second))
     weights, others = stored_weights(one), stored_weights(two)
@@ -28,6 +32,9 @@ def main() -> None:
     if shapes[0] != shapes[1]:
         raise InputError(f"these are different networks: {spec} and {other}")
     mean = {name: value.lerp(others[name], options.share) for name, value in weights.items()}
+    for sensor in options.forget:
+        hints = mean["hints.weight"]
+        hints[sensor_index(sensor)] = hints[sensor_index("unknown")]
     save_model(options.mean, spec, mean, about)
     print(f"wrote {options.mean}")
 

@@ -30,6 +30,7 @@ PARTS = [
     "silhouettes",
     "devices",
     "light",
+    "cloth",
 ]
 CONFIGS = [
     "configs/tiny-prompt.toml",
