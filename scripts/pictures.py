@@ -246,16 +246,16 @@ def dark(example: Example) -> Picture:
 
 
 def told(example: Example) -> Picture:
-    """Maps of simulated sensors: bicubic, the result without and with the sensor's name."""
+    """Maps of a simulated ToF camera: bicubic, the result without and with the sensor's name."""
     everywhere = np.ones(example.size, bool)
     panels = []
-    for sensor in ("tof", "lidar"):
-        low, known = simulate(example, sensor)
-        panels.append((f"map of {sensor}", degraded(example, sensor)))
+    for ratio in (2, 4):
+        low, known = simulate(example, "tof", ratio)
+        panels.append((f"map of tof, 1/{ratio} of the size", degraded(example, "tof", ratio)))
         for words, model, name in (
             ("bicubic", "bicubic", "unknown"),
             ("result", "ducos-tiny", "unknown"),
-            (f"--sensor {sensor}", "ducos-tiny", sensor),
+            ("--sensor tof", "ducos-tiny", "tof"),
         ):
             result = super_resolve(example.rgb, low, mask=known, unit="m", model=model, sensor=name)
             picture = example.scale.paint(result.depth, everywhere)
@@ -269,18 +269,20 @@ def error(example: Example, depth: NDArray[np.float32]) -> float:
     return float(100 * np.sqrt(np.mean(wrong**2)))
 
 
-def simulate(example: Example, name: str) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
-    """The example's truth through a degradation, at a quarter of its size, seed 0."""
+def simulate(
+    example: Example, name: str, ratio: int = 4
+) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
+    """The example's truth through a degradation, `ratio` times smaller, seed 0."""
     target = torch.tensor(example.truth)[None, None]
     valid = torch.tensor(example.truth_valid)[None, None]
     rgb = torch.tensor(example.rgb).permute(2, 0, 1)[None]
-    size = (example.size[0] // 4, example.size[1] // 4)
+    size = (example.size[0] // ratio, example.size[1] // ratio)
     low, known = DEGRADATIONS[name](target, valid, rgb, size, torch.Generator().manual_seed(0))
     return low[0, 0].numpy(), known[0, 0].numpy()
 
 
-def degraded(example: Example, name: str) -> Picture:
-    low, known = simulate(example, name)
+def degraded(example: Example, name: str, ratio: int = 4) -> Picture:
+    low, known = simulate(example, name, ratio)
     return example.scale.paint(nearest(low, example.size), nearest(known, example.size))
 
 
