@@ -185,6 +185,4 @@ def tell(summary: "Summary") -> None:
     for failure in summary.failures[:MOST_FAILURES_SHOWN]:
         print(f"{failure.name}: {failure.reason}", file=sys.stderr)
     if summary.failures:
-        print(
-            f"all {len(summary.failures)} failures: {summary.out / 'failures.csv'}", file=sys.stderr
-        )
+        print(f"all that failed: {summary.out / 'failures.csv'}", file=sys.stderr)
