@@ -88,15 +88,14 @@ def fit_hyperbola(p: Tensor, y: Tensor, weight: Tensor) -> tuple[Tensor, Tensor,
     For a given γ it is a line; γ is searched on a grid that narrows around the best mean error.
     """
     best, width = torch.full_like(p[:, :1], 0.5), 0.5  # on a logarithmic axis from 0 to 1
+    steps = torch.linspace(-1, 1, 9, dtype=p.dtype, device=p.device)
+    ys, weights = (x.repeat_interleave(len(steps), 0) for x in (y, weight))  # (9 B, N)
     for _ in range(8):
-        candidates = [(best + width * step / 4).clamp(0, 1) for step in range(-4, 5)]
-        errors = []
-        for candidate in candidates:
-            bent = p / (1 + bend_at(candidate) * p)
-            scale, shift = fit_line(bent, y, weight)
-            errors.append((weight * (scale * bent + shift - y).abs()).sum(1, keepdim=True))
-        winner = torch.cat(errors, 1).argmin(1, keepdim=True)  # (B, 1)
-        best, width = torch.cat(candidates, 1).gather(1, winner), width / 3
+        places = (best + width * steps).clamp(0, 1)  # (B, 9), tried all at once
+        bent = (p[:, None] / (1 + bend_at(places)[:, :, None] * p[:, None])).flatten(0, 1)
+        scale, shift = fit_line(bent, ys, weights)
+        errors = (weights * (scale * bent + shift - ys).abs()).sum(1).view_as(places)
+        best, width = places.gather(1, errors.argmin(1, keepdim=True)), width / 3
     bend = bend_at(best)
     return bend, *fit_line(p / (1 + bend * p), y, weight)
 
