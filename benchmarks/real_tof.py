@@ -9,13 +9,13 @@ far surface (`ducos.cloud.flying_share`), of the whole map and of the cloud as `
 is wrong by the same few centimetres everywhere is off by that alone (TOFDSR's by 2.8 cm, more than
 2 % of its depths), which says nothing of what hangs between surfaces; so these two and the RMSE
 are also given without the map's offset, the median of bicubic's error, taken from both results
-alike. The truth of
-such sets was measured by another device and may lie beside the picture, which makes a sharp edge in
-the right place worse than a blurred one. Therefore the RMSE is also given with the truth's place in
-doubt: every value against that truth within PLACE pixels which is nearest to it. And the doctor
-measures by how much it lies beside, from truth and picture alone, the truth shrunk by 4 (at the
-size of the sensor's map it cannot tell for TOFDSR). The second row of a pair, if the doctor can
-tell, has the truth moved back by that, so that it lies on the picture; the sensor's map stays.
+alike. The truth of such sets was measured by another device and may lie beside the picture, which
+makes a sharp edge in the right place worse than a blurred one. Therefore the RMSE is also given
+with the truth's place in doubt: every value against that truth within PLACE pixels which is nearest
+to it. And the doctor measures by how much it lies beside, from truth and picture alone, the truth
+shrunk by 4 (at the size of the sensor's map it cannot tell for TOFDSR). The second row of a pair,
+if the doctor can tell, has the truth moved back by that, so that it lies on the picture; the
+sensor's map stays.
 
     python benchmarks/real_tof.py bench:DIR/tofmark,sensor=tof bench:DIR/tofdsr_sample,sensor=tof
 """

@@ -21,8 +21,8 @@ it was; `framed`: it is grey and has a white frame of seven pixels, as photograp
 `shaded`: it has shadows across it and spots where its edges are lost (`ducos.data.augment.shaded`).
 `beside`: the truth lies up to three pixels beside picture and map, as that of another device does;
 `remeasured`: and its edges waver, and it is soft (`ducos.data.augment.remeasured`).
-`told`: the network is told which sensor it is, as by `ducos upscale --sensor`; these are not in the
-mean of all cases. `misregister, auto` undoes the shift that `ducos doctor` measures, as `ducos
+`told`: the network is told which sensor it is, as by `ducos upscale --sensor`; they have a mean of
+their own. `misregister, auto` undoes the shift that `ducos doctor` measures, as `ducos
 upscale --shift auto` does.
 
     python benchmarks/rendered_sensors.py synth:data/heldout --images 22

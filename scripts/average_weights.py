@@ -3,7 +3,8 @@
     python scripts/average_weights.py runs/a/final.safetensors runs/b/final.safetensors MEAN
 
 Weights of a network trained on from the same start mostly lie in one valley: the mean does what
-both can do, and less of what either overdoes (Wortsman et al., Model soups, 2022).
+both can do, and less of what either overdoes (Wortsman et al., Model soups, 2022). A sensor's name
+that does no good (benchmarks/rendered_sensors.py, `told`) can be forgotten on the way.
 """
 
 import argparse
