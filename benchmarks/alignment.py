@@ -19,7 +19,7 @@ from ducos.data import open_dataset
 from ducos.data.pair import Pair
 from ducos.degrade.resampling import bicubic as shrink
 from ducos.doctor.correction import shift_to_undo
-from ducos.io import DepthMap
+from ducos.files import DepthMap
 from ducos.resize import bicubic, fill_holes, low_size, moved
 
 CASES = [(largest, ratio) for ratio in (4, 8) for largest in (0, 4, 12)]

@@ -14,9 +14,9 @@ import time
 
 import torch
 
-from ducos.catalogue import parameter_count
-from ducos.infer import load
 from ducos.models import create
+from ducos.upscaling.catalogue import parameter_count
+from ducos.upscaling.upscaler import load
 
 
 def main() -> None:

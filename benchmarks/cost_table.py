@@ -108,8 +108,8 @@ def measure(name: str) -> dict[str, Any]:
     """One row of the table."""
     import torch
 
-    from ducos.catalogue import gmac, parameter_count
     from ducos.models import create
+    from ducos.upscaling.catalogue import gmac, parameter_count
 
     torch.set_num_threads(1)
     torch.manual_seed(0)
@@ -154,8 +154,8 @@ def draw(
     rows: list[dict[str, Any]], tables: list[Path], dataset: str, scale: float, out: Path
 ) -> None:
     """RMSE against CPU seconds, the latter on a logarithmic axis."""
-    from ducos.charts import Point, scatter
-    from ducos.colour import write_image
+    from ducos.pictures.charts import Point, scatter
+    from ducos.pictures.palette import write_image
 
     measured: dict[str, float] = {}
     for table in tables:

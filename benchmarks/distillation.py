@@ -22,18 +22,18 @@ from torch import Tensor, nn
 from tqdm import tqdm
 
 from ablations import SCALES, folder_of, run, score
-from ducos.checkpoint import ModelSpec, save_model
-from ducos.config import load_config
 from ducos.data import open_dataset
-from ducos.data.augment import Augmentation
-from ducos.data.patches import PatchBatches
-from ducos.losses import prompt_depth
+from ducos.models.checkpoint import ModelSpec, save_model
+from ducos.models.classical.prompt_alone import PromptAlone
 from ducos.models.prediction import Prediction
-from ducos.models.prompt_alone import PromptAlone
 from ducos.prompts import create_prompt
-from ducos.prompts.cache import FeatureCache
+from ducos.training.prompt_cache import FeatureCache
 from ducos.prompts.prompt import Prompt
 from ducos.resize import bilinear
+from ducos.training.augment import Augmentation
+from ducos.training.config import load_config
+from ducos.training.losses import prompt_depth
+from ducos.training.patches import PatchBatches
 
 STEPS, PATCH = 450, 192
 VARIANTS = {"depth alone": 0.0, "depth and DINOv2-S's features": 1.0}  # weight of the latter

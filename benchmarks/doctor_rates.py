@@ -33,7 +33,7 @@ from ducos.doctor.colour import is_misaligned
 from ducos.doctor.refinement import View
 from ducos.doctor.registration import common_misalignment
 from ducos.errors import InputError
-from ducos.io import DepthMap
+from ducos.files import DepthMap
 
 MARGIN = 12  # pixels cut off, so that a moved map still covers the picture
 SHIFTS = ((0, 0), (5, -3), (-8, 2), (2, 2), (0, 10))

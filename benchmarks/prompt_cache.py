@@ -18,11 +18,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ducos.data.augment import recolour
 from ducos.data.pair import Pair
-from ducos.infer import read_colour
 from ducos.prompts import Prompt, create_prompt, run_prompt
-from ducos.prompts.cache import FeatureCache, cut, patch_place
+from ducos.training.prompt_cache import FeatureCache, cut, patch_place
+from ducos.training.augment import recolour
+from ducos.upscaling.upscaler import read_colour
 
 
 def likeness(a: Prompt, b: Prompt, undo: Callable[[Tensor], Tensor] = lambda m: m) -> list[float]:

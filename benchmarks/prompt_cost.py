@@ -23,8 +23,8 @@ from pathlib import Path
 import torch
 from torch.utils.flop_counter import FlopCounterMode
 
-from ducos.catalogue import SIZE, parameter_count
 from ducos.prompts import PROMPTS, create_prompt
+from ducos.upscaling.catalogue import SIZE, parameter_count
 
 ROW = "{:20} {:>5} {:>12} {:>8} {:>7} {:>10}"
 

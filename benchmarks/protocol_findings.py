@@ -17,12 +17,12 @@ import torch
 from numpy.typing import NDArray
 from PIL import Image
 
-from ducos.cases import make_case, score
 from ducos.data import open_dataset
 from ducos.degrade.resampling import last_pixel
-from ducos.evaluate import run_network
-from ducos.infer import load
-from ducos.protocols import find
+from ducos.evaluation.cases import make_case, score
+from ducos.evaluation.protocols import find
+from ducos.evaluation.scoring import run_network
+from ducos.upscaling.upscaler import load
 
 Floats = NDArray[np.float32]
 Size = tuple[int, int]  # (width, height), as Pillow and OpenCV count

@@ -2,10 +2,10 @@
 
 Method: every pair of a bench set that has a sensor's own low-resolution map; errors over pixels
 with truth, 8 pixels from the border left out. Flying: share of the pixels near depth edges that
-hang between the surfaces around, more than 5 % from each (`ducos.metrics`); off both surfaces:
+hang between the surfaces around, more than 5 % from each (`evaluation.metrics`); off both surfaces:
 share of the points of the cloud at depth edges farther than 2 % of the depth from the near and the
-far surface (`ducos.cloud.flying_share`), of the whole map and of the cloud as `ducos upscale
---cloud` writes it, without what `ducos.cloud.flying_pixels` finds (field of view 60°). A map that
+far surface (`cameras.cloud.flying_share`), of the whole map and of the cloud as `ducos upscale
+--cloud` writes it, without what `cameras.cloud.flying_pixels` finds (field of view 60°). A map that
 is wrong by the same few centimetres everywhere is off by that alone (TOFDSR's by 2.8 cm, more than
 2 % of its depths), which says nothing of what hangs between surfaces; so these two and the RMSE
 are also given without the map's offset, the median of bicubic's error, taken from both results
@@ -28,16 +28,16 @@ import numpy as np
 import torch
 from torch import nn
 
-from ducos.camera import Camera
-from ducos.cloud import flying_pixels, flying_share
+from ducos.cameras.cloud import flying_pixels, flying_share
+from ducos.cameras.intrinsics import Camera
 from ducos.data import open_dataset
 from ducos.data.pair import Pair
 from ducos.degrade.resampling import area
 from ducos.doctor.registration import misalignment
-from ducos.infer import Result, load, super_resolve
-from ducos.io import DepthMap
-from ducos.metrics import delta, flying, mae, rmse
+from ducos.evaluation.metrics import delta, flying, mae, rmse
+from ducos.files import DepthMap
 from ducos.resize import low_size, moved
+from ducos.upscaling.upscaler import Result, load, super_resolve
 
 BORDER = 8
 FIELD_OF_VIEW = 60.0

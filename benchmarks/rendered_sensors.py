@@ -7,9 +7,9 @@ those under a valid measurement whose truth lies in the measured range or a quar
 The first is ruled by what a sensor cannot see at all, such as all beyond 5 m of a LiDAR, where any
 method guesses. In holes: the other pixels whose truth lies in that range; bicubic's holes are
 filled without looking at the colours. Flying pixels: share of the pixels near depth edges that hang
-between the surfaces around, more than 5 % from each (`ducos.metrics`); off both: share of the
+between the surfaces around, more than 5 % from each (`evaluation.metrics`); off both: share of the
 points of the cloud at depth edges farther than 2 % of the depth from the near and from the far
-surface (`ducos.cloud.flying_share`); as written: the same in the cloud that `ducos upscale --cloud`
+surface (`cameras.cloud.flying_share`); as written: the same in the cloud that `upscale --cloud`
 writes, without the flying pixels it finds (field of view 60°), and the share of all points left in
 it. Coverage: share of pixels whose error is within one and two sigma; of a normal distribution it
 would be 68 and 95 %. `soft`, `blurred`, `wavering` and `grainy` are bicubic maps of truth that is
@@ -18,9 +18,9 @@ measured truth is; for `picture moved` the colours lie up to three pixels beside
 after a poor calibration; `blobs` are round holes knocked out of a bicubic map. `dark`: the picture
 is black; `wrong picture`: it is cut in four and put together crosswise, so that nothing lies where
 it was; `framed`: it is grey and has a white frame of seven pixels, as photographs of NYU have;
-`shaded`: it has shadows across it and spots where its edges are lost (`ducos.data.augment.shaded`).
+`shaded`: it has shadows across it and spots where its edges are lost (`training.augment.shaded`).
 `beside`: the truth lies up to three pixels beside picture and map, as that of another device does;
-`remeasured`: and its edges waver, and it is soft (`ducos.data.augment.remeasured`).
+`remeasured`: and its edges waver, and it is soft (`training.augment.remeasured`).
 `told`: the network is told which sensor it is, as by `ducos upscale --sensor`; they have a mean of
 their own. `misregister, auto` undoes the shift that `ducos doctor` measures, as `ducos
 upscale --shift auto` does.
@@ -37,19 +37,19 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from ducos.camera import Camera
-from ducos.cloud import flying_pixels, flying_share
+from ducos.cameras.cloud import flying_pixels, flying_share
+from ducos.cameras.intrinsics import Camera
 from ducos.data import open_dataset
-from ducos.data.augment import grained, punch_holes, remeasured, shaded, softened, wavered
 from ducos.data.pair import Pair
-from ducos.data.patches import COARSEST_GRAIN, REACH
 from ducos.degrade import DEGRADATIONS
 from ducos.doctor.correction import shift_to_undo
-from ducos.infer import load, predict
-from ducos.io import DepthMap
-from ducos.metrics import flying
+from ducos.evaluation.metrics import flying
+from ducos.files import DepthMap
 from ducos.normalise import range_of
 from ducos.resize import bicubic, fill_holes, low_size, moved, nearest
+from ducos.training.augment import grained, punch_holes, remeasured, shaded, softened, wavered
+from ducos.training.patches import COARSEST_GRAIN, REACH
+from ducos.upscaling.upscaler import load, predict
 
 CASES = [
     *(("bicubic", ratio) for ratio in (2, 4, 8, 16)),

@@ -24,10 +24,10 @@ import numpy as np
 import torch
 from PIL import Image
 
-from ducos import io
-from ducos.colour import write_image
+from ducos import files
 from ducos.example import LOW, RGB, TRUTH
-from ducos.infer import Result, load, super_resolve
+from ducos.pictures.palette import write_image
+from ducos.upscaling.upscaler import Result, load, super_resolve
 
 CROP = 800
 
@@ -75,7 +75,7 @@ def save_crop(result: Result, path: Path) -> None:
 
 def difference(model: str) -> float:
     """Largest difference between tiled and whole, in normalised depth, on a 640×480 image."""
-    low = io.read_depth(LOW, unit="mm")
+    low = files.read_depth(LOW, unit="mm")
     whole = super_resolve(RGB, low, model=model, tile="off").depth
     tiled = super_resolve(RGB, low, model=model, tile="1MB").depth
     return float(np.abs(whole - tiled).max() / np.ptp(low.depth[low.valid]))

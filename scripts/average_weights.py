@@ -10,9 +10,9 @@ that does no good (benchmarks/rendered_sensors.py, `told`) can be forgotten on t
 import argparse
 from pathlib import Path
 
-from ducos.checkpoint import load_model, save_model, stored_weights
 from ducos.errors import InputError
-from ducos.sensors import sensor_index
+from ducos.hints import sensor_index
+from ducos.models.checkpoint import load_model, save_model, stored_weights
 
 
 def main() -> None:

@@ -11,9 +11,9 @@ import argparse
 import json
 from pathlib import Path
 
-from ducos.checkpoint import ModelSpec, load_model, save_model, stored_weights
 from ducos.example import LOW, RGB, STORED, scores
-from ducos.infer import WEIGHTS, super_resolve
+from ducos.models.checkpoint import ModelSpec, load_model, save_model, stored_weights
+from ducos.upscaling.upscaler import WEIGHTS, super_resolve
 
 NAME = "ducos-tiny"
 PARTS = [

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import torch
 
-from ducos.checkpoint import load_model, save_model, stored_weights
-from ducos.models.ducos import DuCos
+from ducos.models.checkpoint import load_model, save_model, stored_weights
+from ducos.models.ducos.paper import DuCos
 
 
 def main() -> None:

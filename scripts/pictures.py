@@ -15,20 +15,19 @@ import torch
 from numpy.typing import NDArray
 from PIL import Image
 
-from ducos import io
-from ducos.camera import Camera
-from ducos.cloud import cloud_picture, orbit, point_cloud, render
-from ducos.colour import colourise
+from ducos import files
+from ducos.cameras.cloud import cloud_picture, orbit, point_cloud, render
+from ducos.cameras.intrinsics import Camera
 from ducos.degrade import DEGRADATIONS
 from ducos.doctor import examine
 from ducos.doctor.correction import shift_to_undo
 from ducos.doctor.picture import report_picture
 from ducos.example import LOW, RGB, TRUTH
-from ducos.infer import Result, load, super_resolve
-from ducos.look import clearest_edge, windows
-from ducos.models.guide import follow
+from ducos.models.ducos.guide import follow
 from ducos.normalise import range_of
-from ducos.preview import (
+from ducos.pictures.crops import clearest_edge, windows
+from ducos.pictures.palette import colourise
+from ducos.pictures.preview import (
     Maps,
     Picture,
     captioned,
@@ -41,6 +40,7 @@ from ducos.preview import (
 )
 from ducos.prompts.prompt import run_prompt
 from ducos.resize import bicubic, fill_holes, pad_to_multiple
+from ducos.upscaling.upscaler import Result, load, super_resolve
 
 FOLDER = Path(__file__).parent.parent / "docs" / "pictures"
 LARGEST = 250_000  # bytes of a JPEG
@@ -52,8 +52,8 @@ class Example:
     """The bundled pair with its truth, and what the embedded model makes of it."""
 
     def __init__(self) -> None:
-        self.rgb = io.read_rgb(RGB)
-        low, truth = io.read_depth(LOW, unit="mm"), io.read_depth(TRUTH, unit="mm")
+        self.rgb = files.read_rgb(RGB)
+        low, truth = files.read_depth(LOW, unit="mm"), files.read_depth(TRUTH, unit="mm")
         self.low, self.low_valid = low.depth, low.valid
         self.truth, self.truth_valid = truth.depth, truth.valid
         self.size = (self.truth.shape[0], self.truth.shape[1])
@@ -128,7 +128,7 @@ def inside(example: Example) -> Picture:
         relative = run_prompt(model.prompt, pad_to_multiple(rgb, model.multiple)).depth
         up = bicubic(measured, example.size)
         fit = limits.undo(follow(rgb, measured, valid, up, torch.full_like(up, torch.inf)))
-    grey = super_resolve(np.full_like(example.rgb, 0.5), io.read_depth(LOW, unit="mm"))
+    grey = super_resolve(np.full_like(example.rgb, 0.5), files.read_depth(LOW, unit="mm"))
     H, W = example.size
     nearness = relative[0, 0, :H, :W].numpy()
     everywhere = np.ones(example.size, bool)
@@ -207,13 +207,13 @@ def doctor_faults(example: Example) -> Picture:
     """The same pair moved by 2 and 1 of its pixels and clipped at 2.7 m."""
     spoilt = np.minimum(np.roll(example.low, (1, 2), (0, 1)), 2.7)
     with tempfile.TemporaryDirectory() as folder:
-        io.write_depth(Path(folder) / "spoilt.png", spoilt)
+        files.write_depth(Path(folder) / "spoilt.png", spoilt)
         return report_picture(examine(RGB, Path(folder) / "spoilt.png"))
 
 
 def shift(example: Example) -> Picture:
     """The pair moved by 2 and 1 of its pixels: upscaled as it is, and moved back as measured."""
-    beside = io.as_depth(np.roll(example.low, (1, 2), (0, 1)), unit="m")
+    beside = files.as_depth(np.roll(example.low, (1, 2), (0, 1)), unit="m")
     found = shift_to_undo("auto", example.rgb, beside)
     panels = [("colour", np.rint(255 * example.rgb).astype(np.uint8))]
     for words, by in (("off", (0, 0)), (f"auto: {found.x:.0f},{found.y:.0f}", (found.x, found.y))):
@@ -226,7 +226,7 @@ def shift(example: Example) -> Picture:
 
 def dark(example: Example) -> Picture:
     """The same map with its picture, with a black one and with one of something else."""
-    low = io.read_depth(LOW, unit="mm")
+    low = files.read_depth(LOW, unit="mm")
     everywhere = np.ones(example.size, bool)
     pictures = {
         "its own picture": example.rgb,

@@ -137,7 +137,7 @@ def run_python(program: str) -> subprocess.CompletedProcess:
     )
 
 
-@pytest.mark.parametrize("module", ["ducos", "ducos.cli", "ducos.config", "ducos.errors"])
+@pytest.mark.parametrize("module", ["ducos", "ducos.cli", "ducos.training.config", "ducos.errors"])
 def test_heavy_libraries_are_not_loaded_on_import(module: str) -> None:
     heavy = ("torch", "cv2", "scipy", "transformers", "h5py")
     program = f"import sys, {module}; print([m for m in {heavy} if m in sys.modules])"

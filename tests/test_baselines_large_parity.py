@@ -14,9 +14,9 @@ import torch.nn.functional as F
 from safetensors.torch import load_file
 from torch import Tensor, nn
 
-from ducos.models.dada import DADA, adjust, diffuse
-from ducos.models.dornet import DORNet, deformable_convolution
-from ducos.models.sgnet import SGNet
+from ducos.models.baselines.dada import DADA, adjust, diffuse
+from ducos.models.baselines.dornet import DORNet, deformable_convolution
+from ducos.models.baselines.sgnet import SGNet
 from ducos.normalise import range_of
 from ducos.resize import bicubic
 from tests import parity_kit

@@ -20,12 +20,12 @@ from PIL import Image
 from safetensors.torch import load_file
 from torch import Tensor, nn
 
-from ducos.models.cunet import CUNet
-from ducos.models.dctnet import SMALLEST_SIDE, DCTNet, dct2, inverse_dct2
-from ducos.models.djf import DJF
-from ducos.models.dkn import DKN, sample_taps
-from ducos.models.fdkn import FDKN
-from ducos.models.fdsr import FDSR
+from ducos.models.baselines.cunet import CUNet
+from ducos.models.baselines.dctnet import SMALLEST_SIDE, DCTNet, dct2, inverse_dct2
+from ducos.models.baselines.djf import DJF
+from ducos.models.baselines.dkn import DKN, sample_taps
+from ducos.models.baselines.fdkn import FDKN
+from ducos.models.baselines.fdsr import FDSR
 from ducos.resize import bicubic
 from tests import parity_kit
 

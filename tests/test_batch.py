@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from ducos import io
+from ducos import files
 from ducos.batch import FramePair, Options, Summary, examine_recording, find_pairs, run_batch
 from ducos.batch.rig import spread_out
 from ducos.errors import InputError
@@ -81,8 +81,8 @@ def test_bytes_are_those_of_upscale(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert (out / "0.npz").read_bytes() == alone.read_bytes()
     assert (out / "preview/0.png").read_bytes() == look.read_bytes()
     masked = (slice(9, 17), slice(9, 17))  # the hole, moved back by 3 px across and -1 px down
-    assert not io.read_depth(out / "0.npz").valid[masked].any()
-    assert io.read_depth(out / "1.npz").valid[masked].any()
+    assert not files.read_depth(out / "0.npz").valid[masked].any()
+    assert files.read_depth(out / "1.npz").valid[masked].any()
 
 
 # One shift for all frames
@@ -95,7 +95,7 @@ def write_recording(folder: Path, count: int, shift: tuple[int, int]) -> Path:
     for number in range(count):
         rgb, low, _ = moved_pair(number, shift, 4)
         Image.fromarray((255 * rgb).round().astype(np.uint8)).save(folder / f"rgb/{number}.png")
-        io.write_depth(folder / f"depth/{number}.png", low, low > 0)
+        files.write_depth(folder / f"depth/{number}.png", low, low > 0)
     return folder
 
 
@@ -293,7 +293,7 @@ def test_only_what_changed_is_made_again(tmp_path: Path) -> None:
 
     other = run_batch(pairs, out, options=Options(model="bicubic", unit="cm"))
     assert (other.made, other.remade) == (3, {"settings": 3})
-    assert float(io.read_depth(out / "000.png").depth.max()) > 8.9
+    assert float(files.read_depth(out / "000.png").depth.max()) > 8.9
 
 
 def test_two_batches_do_not_share_a_folder(tmp_path: Path) -> None:

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ducos.camera import Camera, Extrinsics
-from ducos.camera_files import as_camera, as_extrinsics, read_camera, read_extrinsics
+from ducos.cameras.calibration import as_camera, as_extrinsics, read_camera, read_extrinsics
+from ducos.cameras.intrinsics import Camera, Extrinsics
+from ducos.cameras.registration import register, registered
 from ducos.errors import InputError
-from ducos.io import as_depth
-from ducos.registration import register, registered
+from ducos.files import as_depth
 
 DEPTH = Camera(160, 120, 150.0, 151.0, 80.3, 58.9)
 COLOUR = Camera(640, 480, 610.0, 612.0, 318.7, 241.2)

@@ -14,8 +14,9 @@ import torch
 from safetensors.torch import save_file
 from torch import Tensor, nn
 
-from ducos import checkpoint
-from ducos.checkpoint import (
+from ducos.errors import InputError
+from ducos.models import DuCos, checkpoint
+from ducos.models.checkpoint import (
     ModelSpec,
     load_model,
     load_optimizer,
@@ -28,8 +29,6 @@ from ducos.checkpoint import (
     stored_weights,
     write_tensors,
 )
-from ducos.errors import InputError
-from ducos.models import DuCos
 
 SPEC = ModelSpec(
     "ducos-compact",
@@ -275,7 +274,7 @@ def test_a_writer_killed_at_any_moment_leaves_the_old_or_the_new_file(tmp_path: 
     program = (
         "import sys, torch\n"
         "from pathlib import Path\n"
-        "from ducos.checkpoint import write_tensors\n"
+        "from ducos.models.checkpoint import write_tensors\n"
         "n = 0\n"
         "while True:\n"
         "    write_tensors(Path(sys.argv[1]), {'a': torch.full((200_000,), float(n))}, {})\n"

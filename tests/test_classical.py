@@ -10,11 +10,11 @@ import torch
 from torch import Tensor, nn
 
 from ducos.errors import InputError
-from ducos.models.align import Align, fit_hyperbola
-from ducos.models.bilateral_solver import FastBilateralSolver, solve_on_grid
-from ducos.models.interpolation import Bicubic, Bilinear, Nearest
-from ducos.models.opencv_filters import DomainTransform, FastGlobalSmoother
-from ducos.models.window_filters import (
+from ducos.models.classical.align import Align, fit_hyperbola
+from ducos.models.classical.bilateral_solver import FastBilateralSolver, solve_on_grid
+from ducos.models.classical.interpolation import Bicubic, Bilinear, Nearest
+from ducos.models.classical.opencv_filters import DomainTransform, FastGlobalSmoother
+from ducos.models.classical.window_filters import (
     GuidedFilter,
     JointBilateral,
     WeightedMedian,

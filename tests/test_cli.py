@@ -10,8 +10,8 @@ import pytest
 import trimesh
 from PIL import Image
 
-from ducos import cli, io
-from ducos.camera import Camera
+from ducos import cli, files
+from ducos.cameras.intrinsics import Camera
 from ducos.example import LOW, RGB, TRUTH
 
 
@@ -54,9 +54,9 @@ def test_upscale_writes_metres_at_the_size_of_the_image(tmp_path: Path) -> None:
     assert report["size"] == [480, 640]
     assert report["input_size"] == [60, 80]
     assert "millimetres" in report["unit_decision"]
-    written = io.read_depth(out)
+    written = files.read_depth(out)
     assert written.unit == "m"
-    truth = io.read_depth(TRUTH, unit="mm")
+    truth = files.read_depth(TRUTH, unit="mm")
     assert abs(np.median(written.depth) - np.median(truth.depth)) < 0.02
     assert Image.open(preview).size[0] == 3 * 640
 
@@ -81,7 +81,7 @@ def test_upscale_shows_the_result_in_space(tmp_path: Path) -> None:
     assert len(points) == report["points"]
     assert 0.75 * 640 * 480 < len(points) < 0.99 * 640 * 480
     column, row = Camera.from_field_of_view(640, 480, 60).pixels(points)
-    depth = io.read_depth(out).depth[np.rint(row).astype(int), np.rint(column).astype(int)]
+    depth = files.read_depth(out).depth[np.rint(row).astype(int), np.rint(column).astype(int)]
     assert np.abs(depth - points[:, 2]).max() < 1e-5
     assert len(trimesh.load(mesh, force="mesh").faces) > len(points)
     assert Image.open(picture).size[0] == 2 * 480
@@ -113,10 +113,12 @@ def test_a_cloud_that_cannot_be_is_refused_before_the_work(
 
 def test_upscale_undoes_a_shift(tmp_path: Path) -> None:
     """Measured by itself it is nearer to the truth than left alone, and said in words and JSON."""
-    low = io.read_depth(LOW, unit="mm")
+    low = files.read_depth(LOW, unit="mm")
     beside = tmp_path / "beside.png"
-    io.write_depth(beside, np.roll(low.depth, (1, 2), (0, 1)), np.roll(low.valid, (1, 2), (0, 1)))
-    truth = io.read_depth(TRUTH, unit="mm")
+    files.write_depth(
+        beside, np.roll(low.depth, (1, 2), (0, 1)), np.roll(low.valid, (1, 2), (0, 1))
+    )
+    truth = files.read_depth(TRUTH, unit="mm")
     errors = {}
     for shift in ("off", "auto"):
         out = tmp_path / f"{shift}.npy"
@@ -150,7 +152,7 @@ def test_demo_writes_depth_and_picture(tmp_path: Path, capsys: pytest.CaptureFix
     assert code == 0
     assert "RMSE" in out
     assert Image.open(tmp_path / "demo" / "bicubic-picture.png").size[0] == 4 * 640
-    assert io.read_depth(tmp_path / "demo" / "bicubic.png").unit == "mm"
+    assert files.read_depth(tmp_path / "demo" / "bicubic.png").unit == "mm"
 
 
 def test_models_lists_parameters_and_licences(capsys: pytest.CaptureFixture) -> None:
@@ -290,7 +292,7 @@ def test_bad_config_is_named(tmp_path: Path, capsys: pytest.CaptureFixture) -> N
 def test_a_broken_torchvision_does_no_harm(tmp_path: Path) -> None:
     """Its registry build fails at import beside this torch; nothing here may touch it."""
     (tmp_path / "torchvision.py").write_text("raise RuntimeError('operator does not exist')\n")
-    imports = "import ducos.cli, ducos.train, ducos.evaluate"
+    imports = "import ducos.cli, ducos.training.loop, ducos.evaluation.scoring"
     code = f"import sys; sys.path.insert(0, {str(tmp_path)!r}); {imports}"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

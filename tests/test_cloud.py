@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 import trimesh
 
-from ducos import example, io
-from ducos.camera import Camera, Extrinsics
-from ducos.cloud import (
+from ducos import example, files
+from ducos.cameras.cloud import (
     Cloud,
     cloud_picture,
     flying_pixels,
@@ -19,8 +18,9 @@ from ducos.cloud import (
     write_glb,
     write_ply,
 )
+from ducos.cameras.intrinsics import Camera, Extrinsics
 from ducos.errors import InputError
-from ducos.infer import super_resolve
+from ducos.upscaling.upscaler import super_resolve
 
 CAMERA = Camera.from_field_of_view(64, 48, 60)
 
@@ -149,7 +149,7 @@ def test_a_guess_in_a_hole_flies_unless_it_is_known():
 
 def test_sigma_leaves_a_cleaner_cloud_of_the_example():
     """As `--cloud` writes it: a smaller share of what is left at edges hangs in the air."""
-    truth = io.read_depth(example.TRUTH, unit="mm").depth
+    truth = files.read_depth(example.TRUTH, unit="mm").depth
     result = super_resolve(example.RGB, example.LOW, unit="mm")
     camera = Camera.from_field_of_view(640, 480, 60)
     shares = []
@@ -184,7 +184,7 @@ def test_flying_share_by_hand():
 
 def test_filter_lowers_the_flying_share_of_the_example():
     """Bicubic bridges every edge; the filter takes away most of the bridge, and little else."""
-    truth = io.read_depth(example.TRUTH, unit="mm").depth
+    truth = files.read_depth(example.TRUTH, unit="mm").depth
     result = super_resolve(example.RGB, example.LOW, unit="mm", model="bicubic")
     camera = Camera.from_field_of_view(640, 480, 60)
     before = flying_share(result.depth, result.valid, truth, radius=4)

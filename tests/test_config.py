@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from ducos.config import Config, load_config
 from ducos.errors import InputError
+from ducos.training.config import Config, load_config
 
 CONFIGS = sorted((Path(__file__).parent.parent / "configs").glob("*.toml"))
 
@@ -174,7 +174,7 @@ def test_configs_do_not_change_under_the_hand(write) -> None:
 
 
 def test_objectives_are_those_of_the_table() -> None:
-    from ducos.config import OBJECTIVES
-    from ducos.losses import OBJECTIVES as TABLE
+    from ducos.training.config import OBJECTIVES
+    from ducos.training.losses import OBJECTIVES as TABLE
 
     assert set(OBJECTIVES) == set(TABLE)

@@ -13,9 +13,9 @@ import torch
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
-from ducos.convert import arguments, convert
 from ducos.errors import InputError
 from ducos.models import create
+from ducos.models.authors import arguments, convert
 from tests import parity_kit
 
 SHARED = Path(os.environ.get("DUCOS_SHARED", Path(__file__).parents[2] / "shared"))

@@ -13,8 +13,8 @@ from torch import Tensor
 from ducos import resize
 from ducos.data import open_dataset
 from ducos.degrade import DEGRADATIONS
+from ducos.degrade.devices import lidar, misregister, stereo, tof
 from ducos.degrade.noise import compressed, compressed_as_released, noisy
-from ducos.degrade.sensors import lidar, misregister, stereo, tof
 from ducos.errors import InputError
 from ducos.resize import low_size
 

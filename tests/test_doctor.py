@@ -10,8 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from ducos import example, io
-from ducos.colour import write_image
+from ducos import example, files
 from ducos.data.bench import Bench
 from ducos.data.shapes import Shapes
 from ducos.degrade.resampling import area, nearest
@@ -28,6 +27,7 @@ from ducos.doctor.registration import (
     orientation_strengths,
 )
 from ducos.errors import InputError
+from ducos.pictures.palette import write_image
 
 SCENES = Shapes(6, 240, 320)
 
@@ -44,10 +44,10 @@ def alarms(report) -> list[str]:
     return [finding.code for finding in report.findings if finding.severity != "note"]
 
 
-def in_metres(depth: np.ndarray, valid: np.ndarray | None = None) -> io.DepthMap:
+def in_metres(depth: np.ndarray, valid: np.ndarray | None = None) -> files.DepthMap:
     mask = np.ones(depth.shape, bool) if valid is None else valid
     plane = np.where(mask, depth, 0).astype(np.float32)
-    return io.DepthMap(plane, np.ascontiguousarray(mask), "m", 1.0, "given")
+    return files.DepthMap(plane, np.ascontiguousarray(mask), "m", 1.0, "given")
 
 
 @pytest.mark.parametrize("index", range(3))
@@ -71,7 +71,7 @@ def test_the_bundled_example_is_sound():
 
 
 RNG = np.random.default_rng(0)
-FAULTS: dict[str, tuple[str, Callable[[np.ndarray], io.DepthMap]]] = {
+FAULTS: dict[str, tuple[str, Callable[[np.ndarray], files.DepthMap]]] = {
     "noise": ("noise", lambda z: in_metres(z * (1 + 0.03 * RNG.normal(size=z.shape)))),
     "steps": ("coarse-steps", lambda z: in_metres(np.rint(z / 0.05) * 0.05)),
     "clipped far": ("saturated-far", lambda z: in_metres(np.minimum(z, np.percentile(z, 85)))),
@@ -150,7 +150,7 @@ def test_mixed_edges_are_told_from_sharp_ones():
             shares.append(mixed.sum() / edges.sum())
         assert shares[0] < 0.15
         assert shares[1] > 0.2
-    blurred = io.read_depth(example.LOW, unit="mm")
+    blurred = files.read_depth(example.LOW, unit="mm")
     assert examine(example.RGB, blurred).find("flying-pixels") is not None
 
 
@@ -217,7 +217,7 @@ def test_misalignment_is_measured_to_a_pixel(scale, shift):
 
 
 def test_one_depth_pixel_of_a_coarse_map_is_seen():
-    low = io.read_depth(example.LOW, unit="mm")
+    low = files.read_depth(example.LOW, unit="mm")
     moved = in_metres(np.roll(low.depth, 1, 1), np.roll(low.valid, 1, 1))
     report = examine(example.RGB, moved)
     assert report.find("misaligned") is not None

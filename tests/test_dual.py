@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from ducos.dual import PRESETS, Constraint, Dual, constrained, fixed, paper
+from ducos.training.dual import PRESETS, Constraint, Dual, constrained, fixed, paper
 
 # Alg. 1 by hand
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from ducos.config import load_config
-from ducos.train import train
+from ducos.training.config import load_config
+from ducos.training.loop import train
 
 CONFIG = Path(__file__).parent.parent / "configs" / "shapes.toml"
 

@@ -7,14 +7,14 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from ducos.dual import paper
 from ducos.errors import InputError
-from ducos.losses import alignment
 from ducos.models import DuCos, Prediction, create
 from ducos.models.blocks import pearson
-from ducos.models.ducos import Alignment, CorrelativeFusion
+from ducos.models.ducos.paper import Alignment, CorrelativeFusion
 from ducos.prompts.tiny import TinyPrompt
 from ducos.resize import bicubic
+from ducos.training.dual import paper
+from ducos.training.losses import alignment
 
 WIDTHS = (6, 6, 8, 8)
 
@@ -313,9 +313,9 @@ def test_a_batch_is_its_images() -> None:
 
 def test_the_lagrangian_of_the_paper_can_be_computed_and_differentiated() -> None:
     """Eq. 13 end to end on one image."""
-    from ducos.data.patches import Batch
-    from ducos.losses import CONSTRAINTS, reconstruction
     from ducos.normalise import range_of
+    from ducos.training.losses import CONSTRAINTS, reconstruction
+    from ducos.training.patches import Batch
 
     model = small().train()
     low, target = noise(1, 1, 9, 11, seed=1), noise(1, 1, 36, 44, seed=2)

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from ducos.models.ducos_released import DuCosReleased, FusionNetwork
+from ducos.models.ducos.released import DuCosReleased, FusionNetwork
 from ducos.prompts.depth_anything_v2 import DepthAnythingV2
 from tests.parity_kit import arrays, assert_equal_keys, assert_matches, weights
 

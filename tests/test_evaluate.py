@@ -12,15 +12,15 @@ from PIL import Image
 from rich.console import Console
 from torch import Tensor, nn
 
-from ducos import io
+from ducos import files
 from ducos.data import Subset, open_dataset
 from ducos.errors import InputError
-from ducos.evaluate import evaluate, run_evaluation
-from ducos.metrics import METRICS
+from ducos.evaluation.error_maps import error_limit
+from ducos.evaluation.metrics import METRICS
+from ducos.evaluation.protocols import PROTOCOLS
+from ducos.evaluation.results import Row, table
+from ducos.evaluation.scoring import evaluate, run_evaluation
 from ducos.models import Prediction, create
-from ducos.pictures import error_limit
-from ducos.protocols import PROTOCOLS
-from ducos.results import Row, table
 
 UNIT = {"m": ("metre", 0.001), "level": ("0..255 code", 1.0)}
 
@@ -299,7 +299,7 @@ def test_files_that_cannot_be_scored_are_explained(rooms: str, codes: str, tmp_p
     assert "2 files for one pair" in problem()
     (theirs / "room0.npy").unlink()
     assert "the dataset is in metres" in problem()
-    io.write_depth(theirs / "one.png", np.ones((48, 64), np.float32))
+    files.write_depth(theirs / "one.png", np.ones((48, 64), np.float32))
     assert "the dataset is in levels" in problem(codes)
 
 

@@ -28,15 +28,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from ducos import io
+from ducos import files
 from ducos.cli import main
-from ducos.colour import write_image
 from ducos.doctor import Report, examine
 from ducos.doctor.picture import report_picture
 from ducos.errors import InputError
-from ducos.formats import WRITTEN_AS
-from ducos.infer import Result, super_resolve
-from ducos.sensors import SENSORS
+from ducos.files.formats import WRITTEN_AS
+from ducos.hints import SENSORS
+from ducos.pictures.palette import write_image
+from ducos.upscaling.upscaler import Result, super_resolve
 from tests.test_io_fuzz import GOOD_FILES, damaged, good_files, with_sound_checksums
 
 SECONDS = 20.0  # of computing per example; the usual one takes a hundredth of that
@@ -278,7 +278,7 @@ def test_declared_sizes_are_refused(tmp_path: Path, kind: str, height: int, widt
     path = tmp_path / "huge"
     path.write_bytes((HUGE | CHILD_HUGE)[kind](height, width, 16, 0))
     with bounded(), pytest.raises(InputError):
-        io.read_rgb(path) if kind in ("ppm", "bmp") else io.read_depth(path)
+        files.read_rgb(path) if kind in ("ppm", "bmp") else files.read_depth(path)
 
 
 @pytest.mark.slow
@@ -438,7 +438,7 @@ def check_commands(
 ) -> None:
     """Both commands end with a stated exit code, and a refused one leaves no output behind."""
     write_image(folder / "rgb.png", RGB)
-    io.write_depth(folder / "depth.png", LOW)
+    files.write_depth(folder / "depth.png", LOW)
     hostile = folder / "hostile.png"
     hostile.write_bytes(content)
     paths = {"rgb": str(folder / "rgb.png"), "depth": str(folder / "depth.png")}

@@ -6,7 +6,7 @@ from torch import Tensor
 from torch.autograd import gradcheck
 
 from ducos.models import create
-from ducos.models.guide import RIDGE, WINDOWS, applied, fits, follow, regress, shrunk, solve
+from ducos.models.ducos.guide import RIDGE, WINDOWS, applied, fits, follow, regress, shrunk, solve
 from ducos.resize import bicubic
 
 DOUBLE = torch.float64

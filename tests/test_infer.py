@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ducos.errors import InputError
-from ducos.infer import load, memory_limit, super_resolve
 from ducos.models import create
+from ducos.upscaling.upscaler import load, memory_limit, super_resolve
 
 
 def scene(h: int = 12, w: int = 16, H: int = 48, W: int = 64) -> tuple[np.ndarray, np.ndarray]:
@@ -154,7 +154,7 @@ def test_a_map_of_another_aspect_is_refused() -> None:
 
 
 def test_a_rewritten_weight_file_is_read_again(tmp_path) -> None:
-    from ducos.checkpoint import ModelSpec, save_model
+    from ducos.models.checkpoint import ModelSpec, save_model
 
     path = tmp_path / "model.safetensors"
     spec = ModelSpec("fdsr")

@@ -23,12 +23,12 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from PIL import Image
 
-from ducos.colour import PALETTES, colourise, write_image
 from ducos.errors import InputError
-from ducos.files import atomic_write, check_output
-from ducos.formats import read_stored
-from ducos.formats.pictures import open_picture, upright
-from ducos.io import as_depth, as_rgb, read_depth, read_mask, read_rgb, write_depth, writing
+from ducos.files import as_depth, as_rgb, read_depth, read_mask, read_rgb, write_depth, writing
+from ducos.files.formats import read_stored
+from ducos.files.formats.pictures import open_picture, upright
+from ducos.files.paths import atomic_write, check_output
+from ducos.pictures.palette import PALETTES, colourise, write_image
 
 STATES_UNIT = (".png", ".exr", ".npz", ".tif", ".h5")
 SILENT = (".npy", ".pfm")
@@ -770,7 +770,7 @@ def test_a_killed_write_leaves_the_old_file(tmp_path: Path) -> None:
     before = path.read_bytes()
     program = f"""
         import time
-        from ducos.files import atomic_write
+        from ducos.files.paths import atomic_write
         with atomic_write({str(path)!r}) as temporary:
             temporary.write_bytes(b"half")
             print("writing", flush=True)
@@ -791,8 +791,8 @@ def test_a_full_disk_gives_one_sentence_and_no_file(tmp_path: Path) -> None:
         import json, resource
         import numpy as np
         from ducos.errors import InputError
-        from ducos.colour import write_image
-        from ducos.io import write_depth
+        from ducos.pictures.palette import write_image
+        from ducos.files import write_depth
         depth = np.random.default_rng(0).uniform(1, 5, (200, 200))
         image = np.random.default_rng(0).integers(0, 255, (200, 200, 3)).astype(np.uint8)
         resource.setrlimit(resource.RLIMIT_FSIZE, (5000, 5000))
@@ -1077,7 +1077,7 @@ def test_a_small_picture_that_unpacks_to_gigabytes_is_refused(tmp_path: Path) ->
     program = """
         import resource, sys
         from ducos.errors import InputError
-        from ducos.io import read_depth
+        from ducos.files import read_depth
         try:
             read_depth(sys.argv[1])
         except InputError:
@@ -1105,7 +1105,7 @@ def test_ordinary_large_pictures_are_no_bombs(tmp_path: Path) -> None:
 
 
 def test_importing_io_is_light() -> None:
-    program = "import sys, ducos.io; print([m for m in sys.argv[1:] if m in sys.modules])"
+    program = "import sys, ducos.files; print([m for m in sys.argv[1:] if m in sys.modules])"
     heavy = ["torch", "cv2", "PIL", "OpenEXR", "h5py", "tifffile", "scipy"]
     done = subprocess.run(
         [sys.executable, "-c", program, *heavy], capture_output=True, text=True, check=True

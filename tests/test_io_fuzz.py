@@ -24,7 +24,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from ducos.errors import InputError
-from ducos.io import as_depth, as_rgb, read_depth, read_mask, read_rgb
+from ducos.files import as_depth, as_rgb, read_depth, read_mask, read_rgb
 
 CASES = 400
 CASES_WITH_CHILD = 6  # TIFF, EXR and HDF5 start a process per file

@@ -7,9 +7,10 @@ import torch
 from torch import Tensor
 from torch.autograd import gradcheck
 
-from ducos.data.patches import Batch
 from ducos.errors import InputError
-from ducos.losses import (
+from ducos.models.prediction import Prediction
+from ducos.normalise import Range
+from ducos.training.losses import (
     CONSTRAINTS,
     OBJECTIVES,
     alignment,
@@ -27,8 +28,7 @@ from ducos.losses import (
     sigma,
     standardise,
 )
-from ducos.models.prediction import Prediction
-from ducos.normalise import Range
+from ducos.training.patches import Batch
 
 DOUBLE = torch.float64
 Loss = Callable[[Prediction, Batch], Tensor]

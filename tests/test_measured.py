@@ -9,13 +9,13 @@ import pytest
 import torch
 from PIL import Image
 
-from ducos.config import load_config
-from ducos.data.augment import Augmentation
-from ducos.data.measured import common_ratio, cut_measured, patch_sides
 from ducos.data.pair import Pair
-from ducos.data.patches import Batch, PatchBatches
 from ducos.errors import InputError
-from ducos.train import train
+from ducos.training.augment import Augmentation
+from ducos.training.config import load_config
+from ducos.training.loop import train
+from ducos.training.measured import common_ratio, cut_measured, patch_sides
+from ducos.training.patches import Batch, PatchBatches
 
 
 def pair_of(ratio: Fraction, low_size: tuple[int, int] = (24, 30), number: int = 0) -> Pair:

@@ -6,7 +6,16 @@ import numpy as np
 import pytest
 import torch
 
-from ducos.metrics import METRICS, boundary_f1, delta, flying, mae, measure, rmse, rmse_near_edges
+from ducos.evaluation.metrics import (
+    METRICS,
+    boundary_f1,
+    delta,
+    flying,
+    mae,
+    measure,
+    rmse,
+    rmse_near_edges,
+)
 
 FLAT = np.full((3, 3), 2.0)
 

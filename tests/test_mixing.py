@@ -9,7 +9,7 @@ from scipy.interpolate import BSpline
 from torch import Tensor, nn
 
 from ducos.models import DuCos
-from ducos.models.mixing import BEYOND, TAPS, MixingTail, expected_error, gather, window_of
+from ducos.models.ducos.mixing import BEYOND, TAPS, MixingTail, expected_error, gather, window_of
 from ducos.resize import fill_holes
 
 RATIOS = [(1, 1), (2, 2), (1.5, 3.4), (11.6, 2.7), (5, 1)]

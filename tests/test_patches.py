@@ -6,7 +6,10 @@ import torch
 from torch import Tensor
 from torch.utils.data import DataLoader
 
-from ducos.data.augment import (
+from ducos.data.pair import Pair
+from ducos.data.shapes import Shapes
+from ducos.resize import low_size
+from ducos.training.augment import (
     Augmentation,
     grained,
     punch_holes,
@@ -16,10 +19,7 @@ from ducos.data.augment import (
     spoilt,
     wavered,
 )
-from ducos.data.pair import Pair
-from ducos.data.patches import Batch, PatchBatches
-from ducos.data.shapes import Shapes
-from ducos.resize import low_size
+from ducos.training.patches import Batch, PatchBatches
 
 EVERYTHING = Augmentation(
     zoom=0.5,

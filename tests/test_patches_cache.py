@@ -6,10 +6,10 @@ import torch
 from torch import Tensor, nn
 
 from ducos.data import open_dataset
-from ducos.data.augment import Augmentation
-from ducos.data.patches import Batch, PatchBatches
 from ducos.prompts import Prompt
-from ducos.prompts.cache import FeatureCache
+from ducos.training.prompt_cache import FeatureCache
+from ducos.training.augment import Augmentation
+from ducos.training.patches import Batch, PatchBatches
 
 
 class Echo(nn.Module):

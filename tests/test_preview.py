@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from ducos import look, preview
-from ducos.colour import colourise
-from ducos.preview import BAR, HATCH, Scale, comparison
+from ducos.pictures import crops as look
+from ducos.pictures import preview
+from ducos.pictures.palette import colourise
+from ducos.pictures.preview import BAR, HATCH, Scale, comparison
 
 Arrays = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from ducos.data.pair import Pair
 from ducos.errors import InputError
 from ducos.prompts import Prompt, create_prompt, run_prompt
-from ducos.prompts.cache import FeatureCache, cut, patch_place
+from ducos.training.prompt_cache import FeatureCache, cut, patch_place
 from ducos.prompts.tiny import TinyPrompt
 
 

@@ -7,9 +7,9 @@ import torch
 from safetensors.torch import save_file
 from torch import Tensor
 
-from ducos.checkpoint import stored_weights
 from ducos.errors import InputError
 from ducos.models import create
+from ducos.models.checkpoint import stored_weights
 from ducos.prompts import PROMPTS, create_prompt, run_prompt
 
 NONCOMMERCIAL = [name for name, entry in PROMPTS.items() if "NC" in entry.licence]

@@ -8,7 +8,7 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 from ducos.errors import InputError
-from ducos.models.promptda import PromptDA, authors_weights
+from ducos.models.baselines.promptda import PromptDA, authors_weights
 from ducos.prompts.image import imagenet
 from ducos.prompts.transformers_layout import from_authors_keys
 from ducos.prompts.vit import Position

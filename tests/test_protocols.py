@@ -6,7 +6,7 @@ import pytest
 
 from ducos.degrade import DEGRADATIONS, noise
 from ducos.errors import InputError
-from ducos.protocols import PROTOCOLS, find
+from ducos.evaluation.protocols import PROTOCOLS, find
 
 SYNTHETIC = PROTOCOLS["synthetic"]
 

@@ -4,9 +4,9 @@ import statistics
 
 import pytest
 
-from ducos import published
 from ducos.data import DATASETS
 from ducos.errors import InputError
+from ducos.evaluation import published
 from ducos.models import MODELS
 from ducos.prompts import PROMPTS
 

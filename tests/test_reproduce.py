@@ -12,20 +12,29 @@ import pytest
 import torch
 from PIL import Image
 
-from ducos import published
-from ducos.catalogue import parameter_count
-from ducos.charts import PALETTE, Bar, Curve, Panel, Point, bar_panels, curve_panels, scatter
-from ducos.checkpoint import ModelSpec, save_model
-from ducos.config import load_config
 from ducos.errors import InputError
-from ducos.evaluate import evaluate
+from ducos.evaluation import published
+from ducos.evaluation.reproduction import RECIPES, Report, reproduce, run_reproduction
+from ducos.evaluation.reproduction.ablations import released_network, training_commands
+from ducos.evaluation.reproduction.inputs import locate
+from ducos.evaluation.reproduction.recipes import CONSTANT, PROMPTS
+from ducos.evaluation.reproduction.report import Line
+from ducos.evaluation.scoring import evaluate
 from ducos.models import create
-from ducos.reproduce import RECIPES, Report, reproduce, run_reproduction
-from ducos.reproduce.ablations import released_network, training_commands
-from ducos.reproduce.inputs import locate
-from ducos.reproduce.recipes import CONSTANT, PROMPTS
-from ducos.reproduce.report import Line
-from ducos.train import train
+from ducos.models.checkpoint import ModelSpec, save_model
+from ducos.pictures.charts import (
+    PALETTE,
+    Bar,
+    Curve,
+    Panel,
+    Point,
+    bar_panels,
+    curve_panels,
+    scatter,
+)
+from ducos.training.config import load_config
+from ducos.training.loop import train
+from ducos.upscaling.catalogue import parameter_count
 
 CONFIGS = Path(__file__).parents[1] / "configs"
 BASELINES = [

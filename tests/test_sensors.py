@@ -10,22 +10,22 @@ from PIL import Image
 from torch import Tensor, nn
 
 from ducos.batch import Options, find_pairs, run_batch
-from ducos.checkpoint import ModelSpec, save_model, stored_weights
-from ducos.config import Config
 from ducos.data import open_dataset
-from ducos.data.augment import Augmentation
 from ducos.data.pair import Pair
-from ducos.data.patches import SENSOR, PatchBatches
 from ducos.data.shapes import Shapes
 from ducos.errors import InputError
-from ducos.evaluate import evaluate
-from ducos.infer import predict, super_resolve
+from ducos.evaluation.scoring import evaluate
+from ducos.hints import SENSORS, sensor_index
 from ducos.models import create
-from ducos.sensors import SENSORS, sensor_index
-from ducos.tiling import predict_tiled
-from ducos.train import forward
-from ducos.training_run import load_start
-from ducos.validation import validate
+from ducos.models.checkpoint import ModelSpec, save_model, stored_weights
+from ducos.models.tiling import predict_tiled
+from ducos.training.augment import Augmentation
+from ducos.training.config import Config
+from ducos.training.loop import forward
+from ducos.training.patches import SENSOR, PatchBatches
+from ducos.training.run import load_start
+from ducos.training.validation import validate
+from ducos.upscaling.upscaler import predict, super_resolve
 from tests.test_cli import ducos, ducos_here
 
 SMALL = {"prompt_options": {"widths": [6, 6, 8, 8]}, "channels": 8}
@@ -244,8 +244,8 @@ def test_evaluation_tells_it_of_maps_as_they_are(recording: Path) -> None:
 
 
 def test_validation_tells_it(recording: Path) -> None:
-    from ducos.dual import Dual
-    from ducos.training_run import Run
+    from ducos.training.dual import Dual
+    from ducos.training.run import Run
 
     model = network()
     config = Config.model_validate({"data": {"degradations": {"sensor": 1.0}}})

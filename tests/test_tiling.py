@@ -15,13 +15,13 @@ from hypothesis import strategies as st
 from torch import Tensor, nn
 
 from ducos.errors import InputError
-from ducos.infer import load
 from ducos.models import create
 from ducos.models.blocks import ResidualGroup, pearson
+from ducos.models.tiling import can_tile, needs_tiles, predict_tiled
+from ducos.models.tiling.blocks import Moments, moments, residual_group
+from ducos.models.tiling.rows import Rows, Workspace, padded, resized, whole
 from ducos.resize import Size, bicubic, bilinear, pad_to_multiple
-from ducos.tiling import can_tile, needs_tiles, predict_tiled
-from ducos.tiling.blocks import Moments, moments, residual_group
-from ducos.tiling.rows import Rows, Workspace, padded, resized, whole
+from ducos.upscaling.upscaler import load
 
 CPU = torch.device("cpu")
 SCANT = 1  # byte: every map goes to a file, every strip is as low as it may be

@@ -15,14 +15,14 @@ import numpy as np
 import pytest
 import torch
 
-from ducos.checkpoint import load_model, load_training, read_tensors, stored_weights
-from ducos.config import Config
-from ducos.dual import paper
 from ducos.errors import InputError
-from ducos.processes import half_precision_runs
-from ducos.train import build_dual, learning_rate, open_data, train
-from ducos.training_run import Run, load_start, start_average, update_average
-from ducos.validation import validate
+from ducos.models.checkpoint import load_model, load_training, read_tensors, stored_weights
+from ducos.training.config import Config
+from ducos.training.dual import paper
+from ducos.training.loop import build_dual, learning_rate, open_data, train
+from ducos.training.processes import half_precision_runs
+from ducos.training.run import Run, load_start, start_average, update_average
+from ducos.training.validation import validate
 
 MODEL = {
     "name": "ducos-compact",
@@ -190,9 +190,9 @@ def test_multipliers_follow_the_observed_values(straight: Path) -> None:
 
 def test_one_batch_can_be_learned(tmp_path: Path) -> None:
     """Overfitting: far below where it started, and below plain interpolation."""
-    from ducos.data.augment import Augmentation
-    from ducos.data.patches import PatchBatches
     from ducos.resize import bicubic
+    from ducos.training.augment import Augmentation
+    from ducos.training.patches import PatchBatches
 
     settings = {
         "steps": 60,
@@ -499,7 +499,7 @@ def test_the_ablation_switches_of_the_edge_loss_are_used(tmp_path: Path) -> None
 
 
 def make_run(config: Config) -> Run:
-    from ducos.checkpoint import ModelSpec
+    from ducos.models.checkpoint import ModelSpec
 
     torch.manual_seed(0)
     spec = ModelSpec(

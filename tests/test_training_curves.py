@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from ducos.training_curves import smooth, training_curves
+from ducos.training.curves import smooth, training_curves
 
 
 def write(folder: Path, rows: list[dict[str, float]]) -> Path:

@@ -3,12 +3,12 @@
 import pytest
 import torch
 
-from ducos import io
-from ducos.catalogue import parameter_count
-from ducos.checkpoint import load_model
-from ducos.degrade.sensors import tof
+from ducos import files
+from ducos.degrade.devices import tof
 from ducos.example import LOW, RGB, TRUTH, scores
-from ducos.infer import WEIGHTS, default_model, super_resolve
+from ducos.models.checkpoint import load_model
+from ducos.upscaling.catalogue import parameter_count
+from ducos.upscaling.upscaler import WEIGHTS, default_model, super_resolve
 
 FILES = sorted(WEIGHTS.glob("*.safetensors"))
 
@@ -39,7 +39,7 @@ def test_the_example_is_better_than_bicubic() -> None:
 
 def test_the_picture_is_looked_at() -> None:
     """Networks of this kind can learn to sharpen the depth map alone; these weights must not."""
-    picture = io.read_rgb(RGB)
+    picture = files.read_rgb(RGB)
     coloured, grey = (
         scores(super_resolve(image, LOW, unit="mm")) for image in (picture, 0 * picture + 0.5)
     )
@@ -48,7 +48,7 @@ def test_the_picture_is_looked_at() -> None:
 
 def test_a_picture_that_tells_nothing_does_no_harm() -> None:
     """In the dark, or with the picture of another scene, the map alone must do."""
-    picture = io.read_rgb(RGB)
+    picture = files.read_rgb(RGB)
     for useless in (0 * picture, picture[::-1, ::-1].copy()):
         ours, bicubic = (
             scores(super_resolve(useless, LOW, unit="mm", model=name))
@@ -59,7 +59,7 @@ def test_a_picture_that_tells_nothing_does_no_harm() -> None:
 
 def test_a_sensors_name_helps() -> None:
     """Of a simulated ToF map of the example: better than bicubic, and better still if told."""
-    truth, picture = io.read_depth(TRUTH, unit="mm"), io.read_rgb(RGB)
+    truth, picture = files.read_depth(TRUTH, unit="mm"), files.read_rgb(RGB)
     planes = [torch.tensor(plane)[None, None] for plane in (truth.depth, truth.valid)]
     colours = torch.tensor(picture).permute(2, 0, 1)[None]
     noise = torch.Generator().manual_seed(0)

@@ -13,18 +13,18 @@ from typing import Any
 __version__ = "0.1.0"
 
 _HOME = {
-    "super_resolve": "ducos.infer",
-    "Result": "ducos.infer",
-    "load": "ducos.infer",
+    "super_resolve": "ducos.upscaling.upscaler",
+    "Result": "ducos.upscaling.upscaler",
+    "load": "ducos.upscaling.upscaler",
     "create": "ducos.models",
     "MODELS": "ducos.models",
     "PROMPTS": "ducos.prompts",
     "DATASETS": "ducos.data",
     "DEGRADATIONS": "ducos.degrade",
-    "CONSTRAINTS": "ducos.losses",
-    "PROTOCOLS": "ducos.protocols",
-    "Dual": "ducos.dual",
-    "Constraint": "ducos.dual",
+    "CONSTRAINTS": "ducos.training.losses",
+    "PROTOCOLS": "ducos.evaluation.protocols",
+    "Dual": "ducos.training.dual",
+    "Constraint": "ducos.training.dual",
     "InputError": "ducos.errors",
 }
 

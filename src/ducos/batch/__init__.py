@@ -8,9 +8,9 @@ A frame's bytes are those of `ducos upscale` with one thread (OMP_NUM_THREADS=1)
 """
 
 from ducos.batch.frame import Options
-from ducos.batch.pairs import Failure, Found, FramePair, find_pairs
 from ducos.batch.recording import RecordingReport, examine_recording
 from ducos.batch.run import Summary, run_batch
+from ducos.files.pairs import Failure, Found, FramePair, find_pairs
 
 __all__ = [
     "Failure",

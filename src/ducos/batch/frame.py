@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ducos import io
-from ducos.colour import write_image
 from ducos.doctor.correction import shift_to_undo
-from ducos.infer import Result, read_colour, read_low, super_resolve
+from ducos.files import DepthMap, Written, write_depth
+from ducos.pictures.palette import write_image
+from ducos.upscaling.upscaler import Result, read_colour, read_low, super_resolve
 
 KEEP_LAYERS = (".npz", ".exr", ".h5", ".hdf5")
 
@@ -36,7 +36,7 @@ class Options:
 
 def upscale_files(
     rgb: Path, depth: Path, mask: Path | None, out: Path, preview: Path | None, options: Options
-) -> io.DepthMap:
+) -> DepthMap:
     """Super-resolve one pair and write it, and a picture of it; returns the map that was read."""
     image = read_colour(rgb)
     low = read_low(depth, options.unit, options.scale, mask)
@@ -59,12 +59,12 @@ def upscale_files(
     return low
 
 
-def write_result(out: Path, result: Result, low: io.DepthMap) -> io.Written:
+def write_result(out: Path, result: Result, low: DepthMap) -> Written:
     """The depth map in the format of the suffix, with source and sigma where that has layers."""
     layers: dict[str, Any] = {}
     if out.suffix.lower() in KEEP_LAYERS:
         layers = {"source": result.source, "sigma": result.sigma}
-    return io.write_depth(
+    return write_depth(
         out,
         result.depth,
         result.valid,
@@ -74,11 +74,9 @@ def write_result(out: Path, result: Result, low: io.DepthMap) -> io.Written:
     )
 
 
-def write_preview(
-    preview: Path, image: NDArray[np.float32], low: io.DepthMap, result: Result
-) -> None:
+def write_preview(preview: Path, image: NDArray[np.float32], low: DepthMap, result: Result) -> None:
     """A picture: maps, zoomed crops, an edge profile; image: (H, W, 3) in [0, 1]."""
-    from ducos.preview import comparison
+    from ducos.pictures.preview import comparison
 
     unit = "" if low.unit == "relative" else "m"
     picture = comparison(image, low.depth, low.valid, result.depth, result.valid, unit=unit)

@@ -8,7 +8,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ducos.batch.pairs import Found, FramePair
 from ducos.batch.rig import spread_out
 from ducos.doctor import Finding, Report, look_at, place
 from ducos.doctor.colour import check_shift
@@ -16,6 +15,7 @@ from ducos.doctor.findings import SEVERITIES, as_json, as_lines, worst_of
 from ducos.doctor.refinement import View
 from ducos.doctor.registration import common_misalignment
 from ducos.errors import InputError
+from ducos.files.pairs import Found, FramePair
 
 
 @dataclass

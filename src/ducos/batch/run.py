@@ -16,17 +16,18 @@ from typing import Any
 
 import numpy as np
 
-from ducos import __version__, io
+from ducos import __version__
 from ducos.batch.frame import Options
 from ducos.batch.journal import UNFINISHED, Journal, Record, claimed, digest_of, stamps_of
-from ducos.batch.pairs import PREVIEWS, Failure, FramePair, picture_size, result_names
 from ducos.batch.rig import rig_shift
 from ducos.batch.worker import Answer, Job, Worker
 from ducos.doctor.correction import Correction, parse_shift
 from ducos.errors import InputError
-from ducos.files import atomic_write
-from ducos.infer import WEIGHTS, memory_limit, resolve
-from ducos.sensors import sensor_index
+from ducos.files import as_depth
+from ducos.files.pairs import PREVIEWS, Failure, FramePair, picture_size, result_names
+from ducos.files.paths import atomic_write
+from ducos.hints import sensor_index
+from ducos.upscaling.upscaler import WEIGHTS, memory_limit, resolve
 
 FAILURES = "failures.csv"
 
@@ -150,7 +151,7 @@ def check(
         raise InputError("got no pairs, expected at least one")
     if workers < 1:
         raise InputError(f"got {workers} workers, expected at least 1")
-    io.as_depth(np.ones((2, 2), np.float32), options.unit, scale=options.scale)  # or complain
+    as_depth(np.ones((2, 2), np.float32), options.unit, scale=options.scale)  # or complain
     memory_limit(options.tile)  # or complain
     parse_shift(options.shift)  # or complain
     sensor_index(options.sensor)  # or complain

@@ -37,7 +37,7 @@ def doctor(
     Example: ducos doctor rgb.png depth.png --report look.png
     """
     from ducos.doctor import examine
-    from ducos.files import check_output
+    from ducos.files.paths import check_output
 
     if report:
         check_output(report)
@@ -55,8 +55,8 @@ def doctor(
     if report and shown is None:
         print(f"no frame could be read: nothing to show in {report}", file=sys.stderr)
     elif report and shown is not None:
-        from ducos.colour import write_image
         from ducos.doctor.picture import report_picture
+        from ducos.pictures.palette import write_image
 
         write_image(report, report_picture(shown))
     print(found.to_json() if as_json else "\n".join(found.lines()))

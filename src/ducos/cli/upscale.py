@@ -28,8 +28,8 @@ SPACE: Any = {"rich_help_panel": "Cameras, clouds and meshes"}
 
 if TYPE_CHECKING:
     from ducos.doctor.correction import Correction
-    from ducos.infer import Result
-    from ducos.io import DepthMap, Written
+    from ducos.files import DepthMap, Written
+    from ducos.upscaling.upscaler import Result
 
 
 def upscale(
@@ -93,9 +93,9 @@ def upscale(
     """
     from ducos.batch.frame import write_preview, write_result
     from ducos.doctor.correction import parse_shift, shift_to_undo
-    from ducos.files import check_output
-    from ducos.infer import read_colour, read_low, super_resolve
-    from ducos.sensors import sensor_index
+    from ducos.files.paths import check_output
+    from ducos.hints import sensor_index
+    from ducos.upscaling.upscaler import read_colour, read_low, super_resolve
 
     views = Views(cloud, mesh, cloud_preview, rgb_intrinsics, field_of_view, keep_flying)
     for path in (out, preview, cloud, mesh, cloud_preview):
@@ -159,7 +159,7 @@ def registered_low(
     """The map as the colour camera sees it, and a sentence on what was done."""
     if not (depth_intrinsics and rgb_intrinsics and extrinsics):
         raise InputError("registration needs --depth-intrinsics, --rgb-intrinsics and --extrinsics")
-    from ducos.registration import registered
+    from ducos.cameras.registration import registered
 
     return registered(low, size, depth_intrinsics, rgb_intrinsics, extrinsics)
 
@@ -194,10 +194,10 @@ class Views:
         """Write those that were asked for, image: (H, W, 3) in [0, 1]; the number of points."""
         if not self.wanted:
             return None
-        from ducos.camera import Camera
-        from ducos.camera_files import checked_camera
-        from ducos.cloud import cloud_picture, point_cloud, write_glb, write_ply
-        from ducos.colour import write_image
+        from ducos.cameras.calibration import checked_camera
+        from ducos.cameras.cloud import cloud_picture, point_cloud, write_glb, write_ply
+        from ducos.cameras.intrinsics import Camera
+        from ducos.pictures.palette import write_image
 
         H, W = result.depth.shape
         if self.rgb_intrinsics:
@@ -226,7 +226,7 @@ def facts(
     correction: "Correction",
 ) -> dict[str, Any]:
     """The summary for programs."""
-    from ducos.infer import SOURCES
+    from ducos.upscaling.upscaler import SOURCES
 
     shown = result.depth[result.valid]
     return {

@@ -13,7 +13,7 @@ from PIL import Image, UnidentifiedImageError
 
 from ducos.data.pair import Array, Mask, Pair
 from ducos.errors import InputError
-from ducos.sensors import sensor_index
+from ducos.hints import sensor_index
 
 
 @dataclass(frozen=True)

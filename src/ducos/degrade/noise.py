@@ -1,7 +1,7 @@
 """The field's protocols with noise and compression.
 
 They differ in the order of their steps, in the grid that blur and noise act on and in the range
-that noise is a share of, so each function says all three. `ducos.protocols` states the constants.
+that noise is a share of, so each function says all three. `protocols` states the constants.
 """
 
 import numpy as np

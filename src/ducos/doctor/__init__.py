@@ -28,8 +28,8 @@ from ducos.doctor.registration import misalignment
 from ducos.doctor.shifts import Misalignment
 from ducos.doctor.units import check_range, check_unit
 from ducos.errors import InputError
-from ducos.infer import read_colour, read_low
-from ducos.io import DepthMap
+from ducos.files import DepthMap
+from ducos.upscaling.upscaler import read_colour, read_low
 
 __all__ = ["Finding", "Report", "examine", "look_at", "place"]
 

@@ -15,7 +15,7 @@ from ducos.doctor.colour import is_misaligned
 from ducos.doctor.refinement import View
 from ducos.doctor.registration import common_misalignment
 from ducos.errors import InputError
-from ducos.io import DepthMap
+from ducos.files import DepthMap
 
 MEASURED = ("auto", "check")
 

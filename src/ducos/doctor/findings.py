@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ducos.doctor.shifts import Misalignment
-from ducos.io import DepthMap
+from ducos.files import DepthMap
 
 Floats = NDArray[np.float32]
 Severity = Literal["error", "warning", "note"]

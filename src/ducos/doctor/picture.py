@@ -8,11 +8,11 @@ from numpy.typing import NDArray
 from PIL import Image, ImageDraw, ImageFont
 from scipy import ndimage
 
-from ducos.colour import colourise
 from ducos.doctor.findings import Finding, Report
 from ducos.doctor.pixels import mixed_pixels
-from ducos.io import DepthMap
-from ducos.preview import Picture, side_by_side
+from ducos.files import DepthMap
+from ducos.pictures.palette import colourise
+from ducos.pictures.preview import Picture, side_by_side
 from ducos.resize import fill_holes
 
 Mask = NDArray[np.bool_]

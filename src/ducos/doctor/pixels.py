@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from scipy import ndimage
 
 from ducos.doctor.findings import Finding
-from ducos.io import DepthMap
+from ducos.files import DepthMap
 
 Floats = NDArray[np.float32]
 Mask = NDArray[np.bool_]

@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ducos.doctor.findings import Finding
-from ducos.io import DepthMap
-from ducos.units import UNITS
+from ducos.files import DepthMap
+from ducos.files.units import UNITS
 
 Floats = NDArray[np.float32]
 

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import numpy as np
 
-from ducos import io
-from ducos.colour import write_image
-from ducos.infer import Result, default_model, super_resolve
+from ducos.files import read_depth, read_rgb, write_depth
+from ducos.pictures.palette import write_image
+from ducos.upscaling.upscaler import Result, default_model, super_resolve
 
 FOLDER = Path(__file__).parent
 RGB, LOW, TRUTH = FOLDER / "rgb.png", FOLDER / "low.png", FOLDER / "truth.png"
@@ -21,7 +21,7 @@ TOLERANCE = 0.002  # relative; processors differ in rounding, wrong code differs
 
 def scores(result: Result) -> dict[str, float]:
     """Errors in centimetres against the truth, over all of its valid pixels."""
-    truth = io.read_depth(TRUTH, unit="mm")
+    truth = read_depth(TRUTH, unit="mm")
     error = (result.depth - truth.depth)[truth.valid] * 100
     return {"rmse_cm": float(np.sqrt(np.mean(error**2))), "mae_cm": float(np.mean(np.abs(error)))}
 
@@ -31,7 +31,7 @@ def run_demo(out: Path, model: str | None) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from ducos.preview import comparison
+    from ducos.pictures.preview import comparison
 
     out.mkdir(parents=True, exist_ok=True)
     chosen = model or default_model()
@@ -42,11 +42,11 @@ def run_demo(out: Path, model: str | None) -> None:
         with console.status(f"running {name}"):
             result = super_resolve(RGB, LOW, unit="mm", model=name)
         depth, picture = out / f"{Path(name).stem}.png", out / f"{Path(name).stem}-picture.png"
-        io.write_depth(depth, result.depth, result.valid)
-        low = io.read_depth(LOW, unit="mm")
+        write_depth(depth, result.depth, result.valid)
+        low = read_depth(LOW, unit="mm")
         sheet = comparison(
-            io.read_rgb(RGB), low.depth, low.valid, result.depth, result.valid,
-            truth=io.read_depth(TRUTH, unit="mm").depth,
+            read_rgb(RGB), low.depth, low.valid, result.depth, result.valid,
+            truth=read_depth(TRUTH, unit="mm").depth,
         )  # fmt: skip
         write_image(picture, sheet)
         written += [depth, picture]

@@ -7,25 +7,25 @@ from typing import Any, NamedTuple
 from torch import nn
 
 from ducos.errors import InputError, build
-from ducos.models.align import Align
-from ducos.models.bilateral_solver import FastBilateralSolver
-from ducos.models.cunet import CUNet
-from ducos.models.dada import DADA
-from ducos.models.dctnet import DCTNet
-from ducos.models.djf import DJF
-from ducos.models.dkn import DKN
-from ducos.models.dornet import DORNet
-from ducos.models.ducos import DuCos
-from ducos.models.ducos_released import DuCosReleased
-from ducos.models.fdkn import FDKN
-from ducos.models.fdsr import FDSR
-from ducos.models.interpolation import Bicubic, Bilinear, Nearest
-from ducos.models.opencv_filters import DomainTransform, FastGlobalSmoother
+from ducos.models.baselines.cunet import CUNet
+from ducos.models.baselines.dada import DADA
+from ducos.models.baselines.dctnet import DCTNet
+from ducos.models.baselines.djf import DJF
+from ducos.models.baselines.dkn import DKN
+from ducos.models.baselines.dornet import DORNet
+from ducos.models.baselines.fdkn import FDKN
+from ducos.models.baselines.fdsr import FDSR
+from ducos.models.baselines.promptda import PromptDA
+from ducos.models.baselines.sgnet import SGNet
+from ducos.models.classical.align import Align
+from ducos.models.classical.bilateral_solver import FastBilateralSolver
+from ducos.models.classical.interpolation import Bicubic, Bilinear, Nearest
+from ducos.models.classical.opencv_filters import DomainTransform, FastGlobalSmoother
+from ducos.models.classical.prompt_alone import PromptAlone
+from ducos.models.classical.window_filters import GuidedFilter, JointBilateral, WeightedMedian
+from ducos.models.ducos.paper import DuCos
+from ducos.models.ducos.released import DuCosReleased
 from ducos.models.prediction import Prediction
-from ducos.models.prompt_alone import PromptAlone
-from ducos.models.promptda import PromptDA
-from ducos.models.sgnet import SGNet
-from ducos.models.window_filters import GuidedFilter, JointBilateral, WeightedMedian
 from ducos.prompts import create_prompt
 
 

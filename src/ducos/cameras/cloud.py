@@ -1,0 +1,314 @@
+"""Depth in space: coloured point clouds (PLY), meshes (GLB), and a picture to judge them by.
+
+Points are in the colour camera's frame: x right, y down, z forward, metres. GLB files follow glTF
+instead (y up, z towards the viewer), so that viewers show them upright.
+"""
+
+import math
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import ndimage
+
+from ducos.cameras.intrinsics import Camera, Extrinsics
+from ducos.errors import InputError
+from ducos.files.paths import atomic_write, check_output
+from ducos.pictures.preview import Picture, side_by_side
+
+Floats = NDArray[np.float32]
+Mask = NDArray[np.bool_]
+Bytes = NDArray[np.uint8]
+
+STEEPEST = 80.0  # degrees between a surface and the picture plane: steeper ones are no surfaces
+EDGE = 0.1  # a jump between two surfaces, of the nearer depth
+RADIUS = 2  # pixels within which it happens
+CLOSE = 0.02  # to a surface, of the depth
+UNSURE = 0.04  # sigma of what could be on either surface, of the depth
+
+
+@dataclass
+class Cloud:
+    """points (N, 3) float32 metres, colours (N, 3) uint8."""
+
+    points: Floats
+    colours: Bytes
+
+    def __len__(self) -> int:
+        return len(self.points)
+
+
+def point_cloud(
+    depth: Floats,
+    valid: Mask,
+    rgb: Floats,
+    camera: Camera,
+    *,
+    sigma: Floats | None = None,
+    measured: Mask | None = None,
+    drop_flying: bool = True,
+) -> Cloud:
+    """The valid pixels of a depth map in space, each with its colour.
+
+    Args:
+        depth, valid: (H, W), metres. rgb: (H, W, 3) in [0, 1].
+        camera: of the colour image; rescaled if it states another size.
+        sigma: (H, W) metres, if the model has one; measured: (H, W), pixels that are no guess in a
+            hole. Both help to tell which pixels fly.
+        drop_flying: leave out the pixels of `flying_pixels`.
+    """
+    _check_shapes(depth, valid, rgb)
+    camera = camera.scaled(depth.shape[1], depth.shape[0])
+    kept = valid & (depth > 0)
+    if drop_flying:
+        kept &= ~flying_pixels(depth, kept, camera, sigma, measured)
+    v, u = np.nonzero(kept)
+    points = camera.directions(u, v) * depth[v, u][:, None].astype(np.float64)
+    return Cloud(points.astype(np.float32), _as_bytes(rgb[v, u]))
+
+
+def flying_pixels(
+    depth: Floats,
+    valid: Mask,
+    camera: Camera,
+    sigma: Floats | None = None,
+    measured: Mask | None = None,
+    steepest: float = STEEPEST,
+) -> Mask:
+    """Pixels (H, W) that hang between two surfaces, or alone in the air.
+
+    A step between neighbouring pixels is a jump if a surface that makes it would be steeper than
+    `steepest` degrees. A pixel flies if along a row, column or diagonal it is a step in a stair:
+    a jump down to it and a jump further down from it; or if it has no neighbour without a jump.
+    A sharp edge has one jump and loses nothing. With a model's sigma (H, W) pixels fly, too, that
+    it does not know: at a depth edge those between the two surfaces, if not to 2 % of their depth,
+    and all, if not to 4 %; and those not to 4 % that were not measured (H, W), but guessed.
+    """
+    camera = camera.scaled(depth.shape[1], depth.shape[0])
+    # A surface tilted by angle a changes by z/f tan a from one pixel to the next.
+    tolerance = math.tan(math.radians(steepest)) / math.sqrt(camera.fx * camera.fy)
+    padded = np.pad(np.where(valid, depth, np.nan).astype(np.float64), 1, constant_values=np.nan)
+    H, W = depth.shape
+    flying = np.zeros((H, W), np.bool_)
+    lonely = np.ones((H, W), np.bool_)
+    middle = padded[1:-1, 1:-1]
+    for down, across in ((0, 1), (1, 0), (1, 1), (1, -1)):
+        jumps = []
+        length = math.hypot(down, across)
+        for sign in (-1, 1):
+            top, left = 1 + sign * down, 1 + sign * across
+            step = sign * (padded[top : top + H, left : left + W] - middle)
+            limit = tolerance * length * middle
+            jumps.append(np.where(np.abs(step) > limit, np.sign(step), 0))
+            lonely &= ~(np.abs(step) <= limit)
+        flying |= jumps[0] * jumps[1] > 0
+    if sigma is not None:
+        near, far = surfaces(depth, valid)
+        edge = far > (1 + EDGE) * near
+        open_to_doubt = edge if measured is None else edge | ~measured
+        flying |= edge & off_both(depth, near, far) & (sigma > CLOSE * depth)
+        flying |= open_to_doubt & (sigma > UNSURE * depth)
+    return (flying | lonely) & valid
+
+
+def surfaces(depth: Floats, valid: Mask, radius: int = RADIUS) -> tuple[Floats, Floats]:
+    """Nearest and farthest valid depth (H, W) within radius pixels; inf and -inf without any."""
+    window = 2 * radius + 1
+    near = ndimage.minimum_filter(np.where(valid, depth, np.inf), window)
+    return near, ndimage.maximum_filter(np.where(valid, depth, -np.inf), window)
+
+
+def off_both(depth: Floats, near: Floats, far: Floats) -> Mask:
+    """Farther than 2 % of the depth from the near and from the far surface; all (H, W)."""
+    return (np.abs(depth - near) > CLOSE * depth) & (np.abs(depth - far) > CLOSE * depth)
+
+
+def flying_share(depth: Floats, valid: Mask, truth: Floats, radius: int = RADIUS) -> float:
+    """Share of points at depth edges farther than 2 % of depth from the near and the far surface.
+
+    Edges are where the truth (H, W; 0 is a hole) jumps by a tenth within `radius` pixels; its
+    nearest and farthest values there are the two surfaces. Pixels whose truth lies on neither,
+    such as a slanted surface behind an edge, are not asked.
+    """
+    known = truth > 0
+    near, far = surfaces(truth, known, radius)
+    jumps = np.isfinite(near) & (far > (1 + EDGE) * near)
+    asked = known & valid & jumps & ~off_both(truth, near, far)
+    if not asked.any():
+        return 0.0
+    return float(off_both(depth, near, far)[asked].mean())
+
+
+def reprojected(cloud: Cloud, camera: Camera) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Pixel coordinates (N, 2: column, row) and depth (N,) of a cloud: the way back."""
+    points = cloud.points.astype(np.float64)
+    return np.stack(camera.pixels(points), 1), points[:, 2]
+
+
+# ------------------------------------------------------------------------------------------ files
+
+
+def write_ply(path: str | Path, cloud: Cloud) -> None:
+    """Binary PLY: float x y z in metres, uchar red green blue."""
+    if check_output(path).suffix.lower() != ".ply":
+        raise InputError(f"a point cloud is written as .ply, got {path}")
+    if not len(cloud):
+        raise InputError(f"{path} was not written: the cloud has no point")
+    vertex = np.empty(len(cloud), np.dtype([("xyz", "<f4", 3), ("rgb", "u1", 3)]))
+    vertex["xyz"], vertex["rgb"] = cloud.points, cloud.colours
+    header = "\n".join(
+        [
+            "ply",
+            "format binary_little_endian 1.0",
+            "comment x right, y down, z forward, metres",
+            f"element vertex {len(cloud)}",
+            *(f"property float {axis}" for axis in "xyz"),
+            *(f"property uchar {name}" for name in ("red", "green", "blue")),
+            "end_header\n",
+        ]
+    )
+    with atomic_write(path) as temporary:
+        Path(temporary).write_bytes(header.encode("ascii") + vertex.tobytes())
+
+
+def mesh(
+    depth: Floats,
+    valid: Mask,
+    rgb: Floats,
+    camera: Camera,
+    *,
+    sigma: Floats | None = None,
+    measured: Mask | None = None,
+    drop_flying: bool = True,
+    steepest: float = STEEPEST,
+) -> tuple[Floats, NDArray[np.int64], Bytes]:
+    """Vertices (N, 3), triangles (M, 3) and vertex colours (N, 3); none spans a depth jump.
+
+    Vertices are in the camera's frame; triangles face the camera.
+    """
+    _check_shapes(depth, valid, rgb)
+    H, W = depth.shape
+    camera = camera.scaled(W, H)
+    kept = valid & (depth > 0)
+    if drop_flying:
+        kept &= ~flying_pixels(depth, kept, camera, sigma, measured, steepest)
+    index = np.arange(H * W).reshape(H, W)
+    a, b, c, d = index[:-1, :-1], index[:-1, 1:], index[1:, 1:], index[1:, :-1]
+    corners = np.concatenate(
+        [np.stack([a, d, b], -1).reshape(-1, 3), np.stack([b, d, c], -1).reshape(-1, 3)]
+    )
+    corners = corners[kept.ravel()[corners].all(1)]
+    z = depth.ravel()[corners]
+    tolerance = math.tan(math.radians(steepest)) / math.sqrt(camera.fx * camera.fy)
+    # The longest side of a triangle is a diagonal.
+    whole = z.max(1) - z.min(1) <= math.sqrt(2) * tolerance * z.min(1)
+    used, triangles = np.unique(corners[whole], return_inverse=True)
+    v, u = used // W, used % W
+    vertices = camera.directions(u, v) * depth[v, u][:, None].astype(np.float64)
+    return vertices.astype(np.float32), triangles.reshape(-1, 3), _as_bytes(rgb[v, u])
+
+
+def write_glb(
+    path: str | Path,
+    depth: Floats,
+    valid: Mask,
+    rgb: Floats,
+    camera: Camera,
+    *,
+    sigma: Floats | None = None,
+    measured: Mask | None = None,
+    drop_flying: bool = True,
+) -> int:
+    """Write the coloured mesh of a depth map as binary glTF; returns the number of triangles."""
+    if check_output(path).suffix.lower() != ".glb":
+        raise InputError(f"a mesh is written as .glb, got {path}")
+    try:
+        import trimesh
+    except ImportError:
+        raise InputError("meshes need trimesh: pip install trimesh") from None
+    vertices, triangles, colours = mesh(
+        depth, valid, rgb, camera, sigma=sigma, measured=measured, drop_flying=drop_flying
+    )
+    if not len(triangles):
+        raise InputError(f"{path} was not written: no two neighbouring pixels form a surface")
+    upright = vertices * np.array([1, -1, -1], np.float32)
+    opaque = np.column_stack([colours, np.full(len(colours), 255, np.uint8)])
+    surface = trimesh.Trimesh(upright, triangles, vertex_colors=opaque, process=False)
+    with atomic_write(path) as temporary:
+        surface.export(temporary, file_type="glb")
+    return len(triangles)
+
+
+def _as_bytes(colours: Floats) -> Bytes:
+    return (colours * 255).round().clip(0, 255).astype(np.uint8)
+
+
+def _check_shapes(depth: Floats, valid: Mask, rgb: Floats) -> None:
+    if depth.shape != valid.shape or rgb.shape != (*depth.shape, 3):
+        raise InputError(
+            f"depth {depth.shape}, mask {valid.shape} and colours {rgb.shape} must have one size"
+        )
+
+
+# ---------------------------------------------------------------------------------------- picture
+
+BACKGROUND = 24
+VIEWS = {"from the left and above": (28.0, 18.0), "from the right": (-28.0, 4.0)}  # yaw, pitch
+
+
+def cloud_picture(cloud: Cloud, camera: Camera, width: int = 480) -> Picture:
+    """The cloud seen from two other places, side by side: what hangs in the air shows at once."""
+    if not len(cloud):
+        raise InputError("the cloud has no point to show")
+    view = camera.scaled(width, max(1, round(camera.height * width / camera.width)))
+    panels = []
+    for name, (yaw, pitch) in VIEWS.items():
+        panels.append((name, render(cloud, view, orbit(cloud, yaw, pitch))))
+    return side_by_side(panels)
+
+
+def orbit(cloud: Cloud, yaw: float, pitch: float) -> Extrinsics:
+    """The camera swung around the middle of the cloud, and a little back.
+
+    Degrees: positive yaw takes it to the left, positive pitch up.
+    """
+    pivot = np.median(cloud.points, axis=0).astype(np.float64)
+    a, b = math.radians(yaw), math.radians(pitch)
+    turn_yaw = np.array([[math.cos(a), 0, -math.sin(a)], [0, 1, 0], [math.sin(a), 0, math.cos(a)]])
+    turn_pitch = np.array(
+        [[1, 0, 0], [0, math.cos(b), -math.sin(b)], [0, math.sin(b), math.cos(b)]]
+    )
+    rotation = turn_pitch @ turn_yaw
+    back = np.array([0, 0, 0.25 * pivot[2]])
+    return Extrinsics(rotation, pivot - rotation @ pivot + back)
+
+
+def render(cloud: Cloud, camera: Camera, pose: Extrinsics) -> Picture:
+    """Splats of one to three pixels, nearest on top; (height, width, 3) uint8."""
+    points = pose.apply(cloud.points.astype(np.float64))
+    front = points[:, 2] > 1e-3
+    points, colours = points[front], cloud.colours[front]
+    column, row = camera.pixels(points)
+    order = np.argsort(-points[:, 2], kind="stable")  # far first: later writes win
+    column, row = np.rint(column[order]), np.rint(row[order])
+    # Enough pixels per point that a surface of the original density stays closed.
+    reach = 1 if len(cloud) < 2 * camera.width * camera.height else 0
+    picture = np.full((camera.height, camera.width, 3), BACKGROUND, np.uint8)
+    depth = np.full((camera.height, camera.width), np.inf)
+    colours, distance = colours[order], points[order, 2]
+    for down in range(-reach, reach + 1):
+        for across in range(-reach, reach + 1):
+            x, y = column + across, row + down
+            inside = (x >= 0) & (x < camera.width) & (y >= 0) & (y < camera.height)
+            flat = (y[inside] * camera.width + x[inside]).astype(np.int64)
+            layer_depth = np.full(depth.size, np.inf)
+            layer_depth[flat] = distance[inside]
+            layer = picture.reshape(-1, 3).copy()
+            layer[flat] = colours[inside]
+            # Rims of splats yield to anything about as near, so that centres keep their colour.
+            bias = 1.0 if not (down or across) else 1.01
+            nearer = layer_depth * bias < depth.ravel()
+            picture.reshape(-1, 3)[nearer] = layer[nearer]
+            depth.ravel()[nearer] = layer_depth[nearer] * bias
+    return picture

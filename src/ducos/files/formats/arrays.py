@@ -1,0 +1,155 @@
+"""NPY, NPZ and PFM: bare arrays behind a short header, read and written with numpy alone.
+
+The header of NPY is parsed here because numpy's reader takes its declared length on trust.
+"""
+
+import ast
+import math
+import re
+import zipfile
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+
+from ducos.errors import InputError
+from ducos.files.formats.limits import LONGEST_FACT, check_size
+from ducos.files.formats.stored import AnyArray, Facts, Layers, Stored
+
+
+def read_npy(source: Path, key: str | None) -> Stored:
+    with source.open("rb") as stream:
+        return Stored(_npy_array(source, stream, source.stat().st_size))
+
+
+def _npy_header(stream: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[Any], int]:
+    """Shape, Fortran order, dtype and the header's length in bytes; never a pickle."""
+    head = stream.read(12)
+    if len(head) < 12 or not head.startswith(b"\x93NUMPY"):
+        raise ValueError("no NPY header")
+    wide = head[6] >= 2
+    length = int.from_bytes(head[8:12] if wide else head[8:10], "little")
+    if length > 10_000:
+        raise ValueError(f"its header declares {length} bytes")
+    start = 12 if wide else 10
+    text = (head[start:] + stream.read(length - (12 - start))).decode("latin1")
+    header = ast.literal_eval(text.strip())
+    shape, descr = header["shape"], header["descr"]
+    if not isinstance(descr, str) or not all(type(side) is int and side >= 0 for side in shape):
+        raise ValueError(f"its header declares the type {descr!r} and the shape {shape!r}")
+    return tuple(shape), bool(header["fortran_order"]), np.dtype(descr), start + length
+
+
+def _npy_array(source: Path, stream: IO[bytes], size: int, most: int | None = None) -> AnyArray:
+    """The array of an NPY stream of `size` bytes, or ValueError above `most` bytes."""
+    shape, fortran, dtype, start = _npy_header(stream)
+    if dtype.hasobject:
+        raise InputError(f"{source} holds pickled Python objects, which are never loaded")
+    check_size(source, shape)
+    needed = math.prod(shape) * dtype.itemsize
+    if needed > size - start:
+        raise ValueError(f"it declares {needed} bytes of data and holds {max(0, size - start)}")
+    if most is not None and needed > most:
+        raise ValueError(f"it declares {needed} bytes where at most {most} make sense")
+    data = stream.read(needed)
+    if len(data) != needed:
+        raise ValueError("its data end early")
+    return np.frombuffer(data, dtype).reshape(shape, order="F" if fortran else "C")
+
+
+def read_npz(source: Path, key: str | None) -> Stored:
+    """One array of the archive, with the mask and the facts that `write_npz` keeps beside it."""
+    with zipfile.ZipFile(source) as archive:
+        members = {entry.filename.removesuffix(".npy"): entry for entry in archive.infolist()}
+        shapes: dict[str, tuple[int, ...]] = {}
+        for name, entry in members.items():
+            with (
+                suppress(ValueError, SyntaxError, KeyError, TypeError),
+                archive.open(entry) as head,
+            ):
+                shape, _, dtype, _ = _npy_header(head)
+                if dtype.kind in "iuf":
+                    shapes[name] = shape
+
+        def array(name: str, most: int | None = None) -> AnyArray:
+            with archive.open(members[name]) as stream:
+                return _npy_array(source, stream, members[name].file_size, most)
+
+        chosen = chosen_array(source, list(members), shapes, key)
+        facts = {
+            f"depth_{name}": str(array(name, LONGEST_FACT)[()])
+            for name in ("unit", "scale", "invalid", "about")
+            if name in members
+        }
+        valid = array("valid") if chosen == "depth" and "valid" in members else None
+        return Stored(array(chosen), facts, None if valid is None else valid != 0)
+
+
+def chosen_array(
+    source: Path, names: list[str], shapes: Mapping[str, tuple[int, ...]], key: str | None
+) -> str:
+    """The key asked for; else `depth`; else the only numeric array with at least two axes."""
+    if key is not None:
+        if key not in names:
+            raise InputError(f"{source} has no array {key!r}; it has {listed(names)}")
+        return key
+    if "depth" in names:
+        return "depth"
+    maps = [name for name, shape in shapes.items() if len(shape) >= 2]
+    if len(maps) != 1:
+        raise InputError(
+            f"{source} has no array 'depth' but {listed(names)}; say which with key=..."
+        )
+    return maps[0]
+
+
+def listed(names: list[str]) -> str:
+    """The first names, for a message; a file may hold thousands."""
+    shown = ", ".join(repr(name[:40]) for name in names[:8])
+    return (shown + (", ..." if len(names) > 8 else "")) or "nothing"
+
+
+def write_npy(path: Path, array: AnyArray, facts: Facts, layers: Layers) -> None:
+    with path.open("wb") as stream:  # given a name, numpy may append another suffix
+        np.save(stream, array, allow_pickle=False)
+
+
+def write_npz(path: Path, array: AnyArray, facts: Facts, layers: Layers) -> None:
+    """Maps and facts as arrays by name: `depth`, the layers, `unit`, `scale`, `invalid`, ..."""
+    arrays: dict[str, Any] = {"depth": array, **layers}
+    for name, value in facts.items():
+        short = name.removeprefix("depth_")
+        arrays[short] = np.array(float(value) if short == "scale" else value)
+    with path.open("wb") as stream:
+        np.savez_compressed(stream, **arrays)
+
+
+_PFM_HEADER = re.compile(rb"(P[fF])\s+(\d{1,9})\s+(\d{1,9})\s+([-+.\deE]{1,30})\s")
+
+
+def read_pfm(source: Path, key: str | None) -> Stored:
+    """Rows are stored bottom first; the sign of the third number is the byte order.
+
+    Its magnitude is ignored, as all readers of stereo benchmarks do.
+    """
+    with source.open("rb") as stream:
+        header = _PFM_HEADER.match(stream.read(128))
+        if header is None:
+            raise ValueError("no PFM header")
+        width, height, order = int(header[2]), int(header[3]), float(header[4])
+        shape = (height, width, 3) if header[1] == b"PF" else (height, width)
+        check_size(source, shape)
+        count = math.prod(shape)
+        if source.stat().st_size - header.end() < 4 * count:
+            raise ValueError(f"it declares {width} x {height} pixels and ends before the last one")
+        stream.seek(header.end())
+        values = np.frombuffer(stream.read(4 * count), "<f4" if order < 0 else ">f4")
+    return Stored(values.reshape(shape)[::-1])
+
+
+def write_pfm(path: Path, array: AnyArray, facts: Facts, layers: Layers) -> None:
+    height, width = array.shape
+    head = f"Pf\n{width} {height}\n-1.0\n".encode()
+    path.write_bytes(head + array[::-1].astype("<f4").tobytes())

@@ -1,0 +1,37 @@
+"""Doors of rooms: a package's public names, imported when they are first asked for.
+
+A room lists its names once, as ordinary imports under ``if TYPE_CHECKING:``, where editors and type
+checkers see them. At run time the same list says which module to import for a name. So a command
+that only lists models never waits for torch.
+"""
+
+import ast
+import sys
+from collections.abc import Callable, Iterator
+from importlib import import_module
+from typing import Any
+
+
+def doors(room: str) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
+    """`__getattr__`, `__dir__` and `__all__` of the package called `room`."""
+    homes = dict(listed(room))
+
+    def get(name: str) -> Any:
+        if name not in homes:
+            raise AttributeError(f"module {room!r} has no attribute {name!r}")
+        value = getattr(import_module(homes[name]), name)
+        setattr(sys.modules[room], name, value)  # the next look finds it without this function
+        return value
+
+    return get, lambda: sorted(homes), sorted(homes)
+
+
+def listed(room: str) -> Iterator[tuple[str, str]]:
+    """(name, module) for every import under ``if TYPE_CHECKING:`` in a package's source."""
+    spec = sys.modules[room].__spec__
+    source = spec.loader.get_source(room)  # type: ignore[union-attr]
+    for node in ast.parse(source).body:
+        if isinstance(node, ast.If) and getattr(node.test, "id", None) == "TYPE_CHECKING":
+            for line in node.body:
+                if isinstance(line, ast.ImportFrom):
+                    yield from ((alias.name, str(line.module)) for alias in line.names)

@@ -1,0 +1,164 @@
+"""Weights and training state on disk, as safetensors only: loading a file never runs code from it.
+
+A weight file carries in its metadata the model's name and keyword arguments, the prompt's, the
+licence and whatever else its maker states; `load` needs nothing besides the file.
+"""
+
+import json
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save
+from torch import Tensor, nn
+
+from ducos.errors import InputError
+from ducos.files.paths import atomic_write
+from ducos.models import create
+
+FORMAT = "ducos-1"
+
+
+@dataclass
+class ModelSpec:
+    """What is needed to build a model again: exactly the arguments of `models.create`."""
+
+    name: str
+    prompt: str | None = None
+    prompt_options: dict = field(default_factory=dict)
+    kwargs: dict = field(default_factory=dict)
+
+    def build(self) -> nn.Module:
+        return create(
+            self.name, prompt=self.prompt, prompt_options=self.prompt_options, **self.kwargs
+        )
+
+
+def stored_weights(model: nn.Module) -> dict[str, Tensor]:
+    """The state dict without the frozen parts of a prompt that is loaded from its own source."""
+    state = {name: value.detach() for name, value in model.state_dict().items()}
+    prompt: Any = getattr(model, "prompt", None)
+    if prompt is not None and getattr(prompt, "source", None):
+        frozen = {n for n, p in prompt.named_parameters(prefix="prompt") if not p.requires_grad}
+        state = {name: value for name, value in state.items() if name not in frozen}
+    return state
+
+
+def save_model(path: Path, spec: ModelSpec, weights: dict[str, Tensor], about: dict) -> None:
+    """Write a weight file that `load_model` can use on its own. about: licence, data, figures."""
+    stored = asdict(spec)
+    # An acceptance of terms is one user's; it does not travel with the file.
+    stored["prompt_options"].pop("accept_noncommercial", None)
+    header = {"format": FORMAT, "spec": json.dumps(stored), "about": json.dumps(about)}
+    write_tensors(path, weights, header)
+
+
+def load_model(
+    path: Path, *, accept_noncommercial: bool = False
+) -> tuple[nn.Module, ModelSpec, dict]:
+    """Rebuild a model from a weight file, strictly: (model in eval mode, spec, about).
+
+    accept_noncommercial: of a prompt whose own weights forbid commercial use, see prompts.licence.
+    """
+    tensors, header = read_tensors(path)
+    if header.get("format") != FORMAT or "spec" not in header:
+        raise InputError(
+            f"{path} is a safetensors file but not a ducos model (no {FORMAT} header); "
+            "turn an authors' checkpoint into one with `ducos convert`"
+        )
+    try:
+        spec = ModelSpec(**json.loads(header["spec"]))
+        about = json.loads(header.get("about", "{}"))
+        if accept_noncommercial and spec.prompt:
+            spec.prompt_options["accept_noncommercial"] = True
+        model = spec.build()
+    except InputError:
+        raise  # it says itself what to do, such as to accept a licence
+    except (ValueError, TypeError, AttributeError) as problem:
+        raise InputError(f"{path} has a broken header ({problem}); write it again") from None
+    load_strictly(model, tensors, path)
+    return model.eval(), spec, about
+
+
+def load_strictly(model: nn.Module, weights: dict[str, Tensor], path: Path) -> None:
+    """Every stored tensor must have a place and every expected one must be stored."""
+    expected = {name: value.shape for name, value in stored_weights(model).items()}
+    missing, unknown = sorted(expected.keys() - weights), sorted(weights.keys() - expected)
+    wrong = [n for n in expected.keys() & weights.keys() if expected[n] != weights[n].shape]
+    for problem, names in (("lacks", missing), ("has unknown", unknown), ("has misshapen", wrong)):
+        if names:
+            raise InputError(
+                f"{path} {problem} {names[0]!r} and {len(names) - 1} more; "
+                "it was made for another model or other arguments"
+            )
+    model.load_state_dict(weights, strict=False)
+
+
+def write_tensors(path: Path, tensors: dict[str, Tensor], header: dict[str, str]) -> None:
+    """Write a safetensors file atomically."""
+    contiguous = {
+        name: value.detach().cpu().contiguous().clone() for name, value in tensors.items()
+    }
+    with atomic_write(path) as temporary:
+        Path(temporary).write_bytes(in_fixed_order(save(contiguous, header)))
+
+
+def in_fixed_order(stored: bytes) -> bytes:
+    """The same safetensors file with its header sorted: the library's order changes per call."""
+    length = int.from_bytes(stored[:8], "little")
+    header = json.dumps(json.loads(stored[8 : 8 + length]), sort_keys=True).encode()
+    header += b" " * (-len(header) % 8)  # tensors stay aligned
+    return len(header).to_bytes(8, "little") + header + stored[8 + length :]
+
+
+def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
+    """Tensors and metadata of a safetensors file; anything else is refused."""
+    if not Path(path).is_file():
+        raise InputError(f"no such weight file: {path}")
+    try:
+        with safe_open(path, framework="pt") as file:
+            return {name: file.get_tensor(name) for name in file.keys()}, file.metadata() or {}  # noqa: SIM118
+    except (SafetensorError, OSError, ValueError) as problem:
+        hint = "pickle files (.pt, .pth) are never loaded directly; use `ducos convert`"
+        raise InputError(f"{path} is not a readable safetensors file ({problem}); {hint}") from None
+
+
+def save_training(path: Path, groups: dict[str, dict[str, Tensor]], values: dict) -> None:
+    """Write everything a run needs to go on: groups of tensors, and plain values as JSON."""
+    tensors = {f"{group}/{n}": t for group, named in groups.items() for n, t in named.items()}
+    write_tensors(path, tensors, {"format": FORMAT + "-training", "values": json.dumps(values)})
+
+
+def load_training(path: Path) -> tuple[dict[str, dict[str, Tensor]], dict]:
+    """Undo `save_training`."""
+    tensors, header = read_tensors(path)
+    if header.get("format") != FORMAT + "-training":
+        raise InputError(f"{path} is not a training state; expected the last.safetensors of a run")
+    groups: dict[str, dict[str, Tensor]] = {}
+    for name, value in tensors.items():
+        group, _, rest = name.partition("/")
+        groups.setdefault(group, {})[rest] = value
+    try:
+        return groups, json.loads(header["values"])
+    except (KeyError, ValueError):
+        raise InputError(f"{path} lacks the values of a training state; it is damaged") from None
+
+
+def optimizer_tensors(optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
+    """Adam's moments and counters, flattened to names such as `12.exp_avg`."""
+    state = optimizer.state_dict()["state"]
+    return {
+        f"{index}.{key}": value for index, slots in state.items() for key, value in slots.items()
+    }
+
+
+def load_optimizer(optimizer: torch.optim.Optimizer, tensors: dict[str, Tensor]) -> None:
+    """Undo `optimizer_tensors`; rates come from the config, not from the file."""
+    state: dict[int, dict[str, Tensor]] = {}
+    for name, value in tensors.items():
+        index, _, key = name.partition(".")
+        state.setdefault(int(index), {})[key] = value
+    groups = optimizer.state_dict()["param_groups"]
+    optimizer.load_state_dict({"state": state, "param_groups": groups})

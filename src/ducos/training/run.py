@@ -1,0 +1,101 @@
+"""The state of a training run: what is saved and picked up again, and the weights for use."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from ducos.errors import InputError
+from ducos.models import MODELS, checkpoint
+from ducos.models.checkpoint import ModelSpec
+from ducos.training.config import Config
+from ducos.training.dual import Dual
+
+
+@dataclass
+class Run:
+    """Everything that changes while training; what `save` writes and `resume` reads."""
+
+    model: nn.Module
+    optimizer: torch.optim.Optimizer
+    dual: Dual
+    average: dict[str, Tensor]
+    step: int = 0
+    best: float = float("inf")
+
+
+def load_start(model: nn.Module, config: Config) -> None:
+    """Start from other weights, or from another model's prompt, where the config names them."""
+    if config.model.start:
+        tensors, _ = checkpoint.read_tensors(Path(config.model.start))
+        # Weights that were not taught about sensors may start a network that will be.
+        silent = {n: t for n, t in model.state_dict().items() if n.startswith("hints.")}
+        checkpoint.load_strictly(model, {**silent, **tensors}, Path(config.model.start))
+    if config.model.start_prompt:
+        path = Path(config.model.start_prompt)
+        tensors, _ = checkpoint.read_tensors(path)
+        own: Any = model
+        if not isinstance(getattr(own, "prompt", None), nn.Module):
+            raise InputError(f"{config.model.name} has no prompt to start from {path}")
+        prefix = "prompt."
+        prompt = {n[len(prefix) :]: t for n, t in tensors.items() if n.startswith(prefix)}
+        if not prompt:
+            raise InputError(f"{path} holds no prompt; expected tensors named prompt.*")
+        checkpoint.load_strictly(own.prompt, prompt, path)
+
+
+def save(run: Run, path: Path) -> None:
+    """Everything needed to go on, in one file, atomically."""
+    groups = {
+        "model": checkpoint.stored_weights(run.model),
+        "optimizer": checkpoint.optimizer_tensors(run.optimizer),
+        "average": run.average,
+        "rng": {"torch": torch.get_rng_state()},
+    }
+    values = {"step": run.step, "best": run.best, "dual": run.dual.state_dict()}
+    checkpoint.save_training(path, groups, values)
+
+
+def restore(run: Run, path: Path) -> None:
+    """Undo `save`."""
+    groups, values = checkpoint.load_training(path)
+    checkpoint.load_strictly(run.model, groups["model"], path)
+    checkpoint.load_optimizer(run.optimizer, groups.get("optimizer", {}))
+    # The config decides whether an average is kept; a run without one starts it here.
+    saved = groups.get("average", {})
+    for name, value in run.average.items():
+        value.copy_(saved.get(name, run.model.state_dict()[name]))
+    torch.set_rng_state(groups["rng"]["torch"])
+    run.dual.load_state_dict(values["dual"])
+    run.step, run.best = values["step"], values["best"]
+
+
+def save_weights(run: Run, spec: ModelSpec, config: Config, path: Path, score: dict) -> None:
+    """Weights for use: the average where one is kept."""
+    weights = {**checkpoint.stored_weights(run.model), **run.average}
+    about = {
+        "licence": MODELS[spec.name].licence,
+        "prompt_licence": getattr(getattr(run.model, "prompt", None), "licence", None),
+        "trained_on": config.data.train,
+        "steps": run.step,
+        "validation": score,
+        "multipliers": run.dual.multipliers,
+        "config": config.model_dump(),
+    }
+    checkpoint.save_model(path, spec, weights, about)
+
+
+def start_average(model: nn.Module) -> dict[str, Tensor]:
+    """A copy of the weights, for `update_average`."""
+    return {
+        n: v.clone() for n, v in checkpoint.stored_weights(model).items() if v.is_floating_point()
+    }
+
+
+def update_average(average: dict[str, Tensor], model: nn.Module, decay: float) -> None:
+    """Exponential moving average of the weights."""
+    current = model.state_dict()
+    for name, value in average.items():
+        value.lerp_(current[name], 1 - decay)
