@@ -27,13 +27,13 @@ from ducos.models.checkpoint import ModelSpec, save_model
 from ducos.models.classical.prompt_alone import PromptAlone
 from ducos.models.prediction import Prediction
 from ducos.prompts import create_prompt
-from ducos.training.prompt_cache import FeatureCache
 from ducos.prompts.prompt import Prompt
 from ducos.resize import bilinear
 from ducos.training.augment import Augmentation
 from ducos.training.config import load_config
 from ducos.training.losses import prompt_depth
 from ducos.training.patches import PatchBatches
+from ducos.training.prompt_cache import FeatureCache
 
 STEPS, PATCH = 450, 192
 VARIANTS = {"depth alone": 0.0, "depth and DINOv2-S's features": 1.0}  # weight of the latter

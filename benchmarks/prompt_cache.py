@@ -19,10 +19,10 @@ import torch
 from torch import Tensor
 
 from ducos.data.pair import Pair
+from ducos.files import read_colour
 from ducos.prompts import Prompt, create_prompt, run_prompt
-from ducos.training.prompt_cache import FeatureCache, cut, patch_place
 from ducos.training.augment import recolour
-from ducos.upscaling.upscaler import read_colour
+from ducos.training.prompt_cache import FeatureCache, cut, patch_place
 
 
 def likeness(a: Prompt, b: Prompt, undo: Callable[[Tensor], Tensor] = lambda m: m) -> list[float]:

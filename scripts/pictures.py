@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from ducos import files
-from ducos.cameras.cloud import cloud_picture, orbit, point_cloud, render
+from ducos.cameras.cloud import orbit, point_cloud, render
 from ducos.cameras.intrinsics import Camera
 from ducos.degrade import DEGRADATIONS
 from ducos.doctor import examine
@@ -40,6 +40,7 @@ from ducos.pictures.preview import (
 )
 from ducos.prompts.prompt import run_prompt
 from ducos.resize import bicubic, fill_holes, pad_to_multiple
+from ducos.upscaling import cloud_picture
 from ducos.upscaling.upscaler import Result, load, super_resolve
 
 FOLDER = Path(__file__).parent.parent / "docs" / "pictures"

@@ -1,6 +1,7 @@
 """The shape of the package: imports go down only, nothing heavy on import, names explained."""
 
 import ast
+import importlib
 import re
 import subprocess
 import sys
@@ -14,35 +15,30 @@ import ducos
 PACKAGE = Path(ducos.__file__).parent
 REPOSITORY = Path(__file__).parent.parent
 FILES = sorted(PACKAGE.rglob("*.py"))
+ROOMS = {path.relative_to(PACKAGE).parts[0].removesuffix(".py") for path in FILES} - {"__init__"}
 
-# Lowest first. A module may import from lower layers only; packages count as one module.
-# A new module needs a place here: as low as its imports allow.
-LAYERS = [
+# Lowest first. A room may import rooms of lower floors only, through their `__init__`; rooms of one
+# floor do not know each other. A new room needs a place here: as low as its imports allow.
+FLOORS = [
     {"errors"},
-    {"camera", "config", "dual", "files", "look", "metrics", "normalise", "processes",
-     "published", "resize", "sensors", "synth", "units"},
-    {"camera_files", "degrade", "formats", "losses", "protocols", "training_log"},
-    {"io", "prompts", "results"},
-    {"colour", "data", "models", "registration"},
-    {"cases", "checkpoint", "preview", "tiling"},
-    {"charts", "cloud", "convert", "infer", "pictures"},
-    {"catalogue", "doctor", "evaluate", "example", "training_curves", "training_run"},
-    {"batch"},
-    {"validation"},
-    {"reproduce", "train"},
+    {"arrays", "hints", "lazy", "moved", "normalise", "resize"},
+    {"files", "degrade", "prompts"},
+    {"cameras", "pictures", "data", "models"},
+    {"doctor"},
+    {"upscaling"},
+    {"evaluation", "batch", "example"},
+    {"training"},
     {"cli"},
     {"__main__"},
-]  # fmt: skip
-LAYER = {module: number for number, modules in enumerate(LAYERS) for module in modules}
+]
+FLOOR = {room: number for number, rooms in enumerate(FLOORS) for room in rooms}
+APART = {"synth"}  # runs inside Blender, whose Python has next to nothing: it touches only errors
 
-# Beyond the layers: what must not know each other, because the method's parts stand apart.
+# Beyond the floors, inside a room: the dual knows names and numbers, losses know no network.
 STRANGERS = {
-    "dual": {"resize", "normalise", "losses", "models", "data"},  # names and numbers only
-    "models": {"colour", "data", "degrade", "dual", "io", "losses", "metrics", "units"},
-    "prompts": {"data", "degrade", "dual", "losses", "metrics", "models"},
-    "losses": {"data", "dual", "io", "models", "prompts", "units"},
-    "data": {"checkpoint", "dual", "losses", "models"},
-    "metrics": {"data", "io", "losses", "models"},
+    "training/dual.py": {"resize", "normalise", "models", "data"},
+    "training/losses.py": {"data", "files", "models", "prompts"},
+    "evaluation/metrics.py": {"data", "files", "models"},
 }
 FORBIDDEN = {"torchvision", "timm", "einops", "mmcv", "mmengine"}
 
@@ -72,12 +68,9 @@ def imports_of(path: Path) -> set[str]:
 
 
 def own_imports(path: Path) -> set[str]:
-    """Modules of this package that a file imports, without its own."""
-    dotted = {name.split(".")[1] for name in imports_of(path) if name.startswith("ducos.")}
-    exists = {
-        name for name in dotted if (PACKAGE / name).is_dir() or (PACKAGE / f"{name}.py").is_file()
-    }
-    return exists - {module_of(path)}
+    """Dotted names of this package that a file imports from other rooms."""
+    dotted = {name.removeprefix("ducos.") for name in imports_of(path) if name.startswith("ducos.")}
+    return {name for name in dotted if name.split(".")[0] in ROOMS - {module_of(path)}}
 
 
 def public_definitions(path: Path) -> list[ast.ClassDef | ast.FunctionDef]:
@@ -92,19 +85,46 @@ def relative(path: Path) -> str:
     return str(path.relative_to(PACKAGE))
 
 
-def test_every_module_has_a_place() -> None:
-    modules = {module_of(path) for path in FILES} - {"__init__"}
-    assert modules - set(LAYER) == set(), "add it to LAYERS, as low as its imports allow"
+def test_every_room_has_a_place() -> None:
+    assert ROOMS - set(FLOOR) - APART == set(), "add it to FLOORS, as low as its imports allow"
 
 
 @pytest.mark.parametrize("path", FILES, ids=relative)
-def test_imports_go_down_only(path: Path) -> None:
-    module = module_of(path)
-    if module == "__init__":
+def test_imports_go_down_and_through_doors(path: Path) -> None:
+    room = module_of(path)
+    if room == "__init__":
         return
-    for other in own_imports(path):
-        assert LAYER[other] < LAYER[module], f"{module} must not import {other}"
-        assert other not in STRANGERS.get(module, set()), f"{module} must not know {other}"
+    for name in own_imports(path):
+        other, *inside = name.split(".")
+        assert other not in STRANGERS.get(relative(path), set()), f"{path.name} must not know it"
+        if room in APART:
+            assert other == "errors", f"{room} touches only errors, not {other}"
+            continue
+        lower = (other in APART and room == "cli") or FLOOR.get(other, 99) < FLOOR[room]
+        assert lower, f"{room} must not import {other}"
+        deep = len(inside) > 0 and is_module(PACKAGE.joinpath(other, *inside))
+        assert not deep or other in APART, f"enter {other} through its __init__, not ducos.{name}"
+
+
+def is_module(path: Path) -> bool:
+    return path.is_dir() or path.with_suffix(".py").is_file()
+
+
+ROOM_FOLDERS = sorted(path.parent for path in PACKAGE.glob("*/__init__.py"))
+
+
+@pytest.mark.parametrize("folder", ROOM_FOLDERS, ids=lambda folder: folder.name)
+def test_every_room_says_what_it_is_for(folder: Path) -> None:
+    words = ast.get_docstring(tree_of(folder / "__init__.py")) or ""
+    assert words.count(". ") + words.count(".\n") + words.endswith(".") >= 2, words
+
+
+@pytest.mark.parametrize("folder", ROOM_FOLDERS, ids=lambda folder: folder.name)
+def test_every_door_opens(folder: Path) -> None:
+    room = importlib.import_module(f"ducos.{folder.name}")
+    for name in getattr(room, "__all__", []):
+        assert getattr(room, name) is not None
+        assert not is_module(folder / name), f"{name} is a module and a name of {folder.name}"
 
 
 @pytest.mark.parametrize("path", FILES, ids=relative)

@@ -14,10 +14,11 @@ import pytest
 from PIL import Image
 
 from ducos import files
-from ducos.batch import FramePair, Options, Summary, examine_recording, find_pairs, run_batch
+from ducos.batch import Options, Summary, examine_recording, run_batch
 from ducos.batch.rig import spread_out
 from ducos.errors import InputError
 from ducos.example import LOW, RGB
+from ducos.files import FramePair, find_pairs
 from tests.test_cli import ducos, ducos_here
 from tests.test_doctor import moved_pair
 

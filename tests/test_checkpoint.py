@@ -19,15 +19,17 @@ from ducos.models import DuCos, checkpoint
 from ducos.models.checkpoint import (
     ModelSpec,
     load_model,
-    load_optimizer,
     load_strictly,
-    load_training,
-    optimizer_tensors,
     read_tensors,
     save_model,
-    save_training,
     stored_weights,
     write_tensors,
+)
+from ducos.training.state import (
+    load_optimizer,
+    load_training,
+    optimizer_tensors,
+    save_training,
 )
 
 SPEC = ModelSpec(

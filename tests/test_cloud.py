@@ -7,7 +7,6 @@ import trimesh
 from ducos import example, files
 from ducos.cameras.cloud import (
     Cloud,
-    cloud_picture,
     flying_pixels,
     flying_share,
     mesh,
@@ -20,6 +19,7 @@ from ducos.cameras.cloud import (
 )
 from ducos.cameras.intrinsics import Camera, Extrinsics
 from ducos.errors import InputError
+from ducos.upscaling import cloud_picture
 from ducos.upscaling.upscaler import super_resolve
 
 CAMERA = Camera.from_field_of_view(64, 48, 60)

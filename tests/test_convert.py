@@ -156,7 +156,7 @@ def test_a_pickle_with_code_is_refused_and_never_run(legacy: bool, tmp_path: Pat
 
 def test_a_whole_pickled_network_is_refused(tmp_path: Path) -> None:
     torch.save(create("fdsr"), tmp_path / "net.pth")
-    with pytest.raises(InputError, match=r"needs ducos\.models\.fdsr\.FDSR"):
+    with pytest.raises(InputError, match=r"needs ducos\.models\.baselines\.fdsr\.FDSR"):
         convert("fdsr", tmp_path / "net.pth")
 
 

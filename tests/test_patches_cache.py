@@ -7,9 +7,9 @@ from torch import Tensor, nn
 
 from ducos.data import open_dataset
 from ducos.prompts import Prompt
-from ducos.training.prompt_cache import FeatureCache
 from ducos.training.augment import Augmentation
 from ducos.training.patches import Batch, PatchBatches
+from ducos.training.prompt_cache import FeatureCache
 
 
 class Echo(nn.Module):

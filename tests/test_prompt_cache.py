@@ -12,8 +12,8 @@ from torch import Tensor, nn
 from ducos.data.pair import Pair
 from ducos.errors import InputError
 from ducos.prompts import Prompt, create_prompt, run_prompt
-from ducos.training.prompt_cache import FeatureCache, cut, patch_place
 from ducos.prompts.tiny import TinyPrompt
+from ducos.training.prompt_cache import FeatureCache, cut, patch_place
 
 
 def picture(seed: int, size: tuple[int, int] = (48, 64)) -> Pair:

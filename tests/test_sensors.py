@@ -9,12 +9,13 @@ import torch
 from PIL import Image
 from torch import Tensor, nn
 
-from ducos.batch import Options, find_pairs, run_batch
+from ducos.batch import Options, run_batch
 from ducos.data import open_dataset
 from ducos.data.pair import Pair
 from ducos.data.shapes import Shapes
 from ducos.errors import InputError
 from ducos.evaluation.scoring import evaluate
+from ducos.files import find_pairs
 from ducos.hints import SENSORS, sensor_index
 from ducos.models import create
 from ducos.models.checkpoint import ModelSpec, save_model, stored_weights

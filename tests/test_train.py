@@ -16,12 +16,13 @@ import pytest
 import torch
 
 from ducos.errors import InputError
-from ducos.models.checkpoint import load_model, load_training, read_tensors, stored_weights
+from ducos.models.checkpoint import load_model, read_tensors, stored_weights
 from ducos.training.config import Config
 from ducos.training.dual import paper
 from ducos.training.loop import build_dual, learning_rate, open_data, train
 from ducos.training.processes import half_precision_runs
 from ducos.training.run import Run, load_start, start_average, update_average
+from ducos.training.state import load_training
 from ducos.training.validation import validate
 
 MODEL = {

@@ -7,35 +7,22 @@
 Names are imported on first use, so `import ducos` is instant.
 """
 
-from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING
 
-__version__ = "0.1.0"
+from ducos import moved
+from ducos.lazy import doors
 
-_HOME = {
-    "super_resolve": "ducos.upscaling.upscaler",
-    "Result": "ducos.upscaling.upscaler",
-    "load": "ducos.upscaling.upscaler",
-    "create": "ducos.models",
-    "MODELS": "ducos.models",
-    "PROMPTS": "ducos.prompts",
-    "DATASETS": "ducos.data",
-    "DEGRADATIONS": "ducos.degrade",
-    "CONSTRAINTS": "ducos.training.losses",
-    "PROTOCOLS": "ducos.evaluation.protocols",
-    "Dual": "ducos.training.dual",
-    "Constraint": "ducos.training.dual",
-    "InputError": "ducos.errors",
-}
+if TYPE_CHECKING:
+    from ducos.data import DATASETS
+    from ducos.degrade import DEGRADATIONS
+    from ducos.errors import InputError
+    from ducos.evaluation import PROTOCOLS
+    from ducos.models import MODELS, create
+    from ducos.prompts import PROMPTS
+    from ducos.training import CONSTRAINTS, Constraint, Dual
+    from ducos.upscaling import Result, load, super_resolve
+else:
+    __getattr__, __dir__, __all__ = doors(__name__)
 
-__all__ = [*_HOME, "__version__"]
-
-
-def __getattr__(name: str) -> Any:
-    if name in _HOME:
-        return getattr(import_module(_HOME[name]), name)
-    raise AttributeError(f"module 'ducos' has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__version__ = "0.1.0"  # the one place; pyproject.toml reads it
+moved.watch()

@@ -6,8 +6,10 @@ that only lists models never waits for torch.
 """
 
 import ast
+import inspect
 import sys
 from collections.abc import Callable, Iterator
+from functools import cached_property, partial
 from importlib import import_module
 from typing import Any
 
@@ -35,3 +37,31 @@ def listed(room: str) -> Iterator[tuple[str, str]]:
             for line in node.body:
                 if isinstance(line, ast.ImportFrom):
                     yield from ((alias.name, str(line.module)) for alias in line.names)
+
+
+class Later:
+    """A callable of a table, named by where it lies: imported when it is first called.
+
+    So the table itself, with its names and sentences, costs nothing to read.
+    """
+
+    def __init__(self, place: str, **given: Any):
+        self.place = place
+        self.given = given
+
+    @cached_property
+    def made(self) -> Callable[..., Any]:
+        """What the place names, with the given arguments filled in."""
+        module, _, name = self.place.partition(":")
+        found = getattr(import_module(module), name)
+        return partial(found, **self.given) if self.given else found
+
+    @property
+    def __signature__(self) -> inspect.Signature:
+        return inspect.signature(self.made)
+
+    def __call__(self, *parts: Any, **arguments: Any) -> Any:
+        return self.made(*parts, **arguments)
+
+    def __repr__(self) -> str:
+        return f"Later({self.place!r})"

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ducos.doctor.correction import shift_to_undo
-from ducos.files import DepthMap, Written, write_depth
-from ducos.pictures.palette import write_image
-from ducos.upscaling.upscaler import Result, read_colour, read_low, super_resolve
+from ducos.doctor import shift_to_undo
+from ducos.files import DepthMap, Written, read_colour, read_low, write_depth
+from ducos.pictures import write_image
+from ducos.upscaling import Result, super_resolve
 
 KEEP_LAYERS = (".npz", ".exr", ".h5", ".hdf5")
 
@@ -76,7 +76,7 @@ def write_result(out: Path, result: Result, low: DepthMap) -> Written:
 
 def write_preview(preview: Path, image: NDArray[np.float32], low: DepthMap, result: Result) -> None:
     """A picture: maps, zoomed crops, an edge profile; image: (H, W, 3) in [0, 1]."""
-    from ducos.pictures.preview import comparison
+    from ducos.pictures import comparison
 
     unit = "" if low.unit == "relative" else "m"
     picture = comparison(image, low.depth, low.valid, result.depth, result.valid, unit=unit)

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from ducos.errors import InputError
-from ducos.files.paths import atomic_write
+from ducos.files import atomic_write
 
 JOURNAL = "journal.jsonl"
 UNFINISHED = ".unfinished"

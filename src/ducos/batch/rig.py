@@ -10,11 +10,9 @@ from dataclasses import replace
 import numpy as np
 
 from ducos.batch.frame import Options
-from ducos.doctor.correction import Correction, common_shift, parse_shift
-from ducos.doctor.refinement import View
+from ducos.doctor import Correction, View, common_shift, parse_shift
 from ducos.errors import InputError
-from ducos.files.pairs import FramePair, picture_size
-from ducos.upscaling.upscaler import read_colour, read_low
+from ducos.files import FramePair, picture_size, read_colour, read_low
 
 LOOKED_AT = 16  # frames, spread evenly over the recording
 MOST_PIXELS = 12_000_000  # of their pictures together, which are held in memory

@@ -21,13 +21,19 @@ from ducos.batch.frame import Options
 from ducos.batch.journal import UNFINISHED, Journal, Record, claimed, digest_of, stamps_of
 from ducos.batch.rig import rig_shift
 from ducos.batch.worker import Answer, Job, Worker
-from ducos.doctor.correction import Correction, parse_shift
+from ducos.doctor import Correction, parse_shift
 from ducos.errors import InputError
-from ducos.files import as_depth
-from ducos.files.pairs import PREVIEWS, Failure, FramePair, picture_size, result_names
-from ducos.files.paths import atomic_write
+from ducos.files import (
+    PREVIEWS,
+    Failure,
+    FramePair,
+    as_depth,
+    atomic_write,
+    picture_size,
+    result_names,
+)
 from ducos.hints import sensor_index
-from ducos.upscaling.upscaler import WEIGHTS, memory_limit, resolve
+from ducos.upscaling import WEIGHTS, memory_limit, resolve
 
 FAILURES = "failures.csv"
 

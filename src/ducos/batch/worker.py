@@ -117,7 +117,7 @@ def serve(requests: IO[str], answers: IO[str]) -> None:
     """The process's own end: answer requests until they end."""
     import torch
 
-    from ducos.upscaling.upscaler import resolve
+    from ducos.upscaling import resolve
 
     torch.set_num_threads(1)
     options = Options(**json.loads(requests.readline()))

@@ -14,8 +14,7 @@ from scipy import ndimage
 
 from ducos.cameras.intrinsics import Camera, Extrinsics
 from ducos.errors import InputError
-from ducos.files.paths import atomic_write, check_output
-from ducos.pictures.preview import Picture, side_by_side
+from ducos.files import atomic_write, check_output
 
 Floats = NDArray[np.float32]
 Mask = NDArray[np.bool_]
@@ -254,18 +253,6 @@ def _check_shapes(depth: Floats, valid: Mask, rgb: Floats) -> None:
 # ---------------------------------------------------------------------------------------- picture
 
 BACKGROUND = 24
-VIEWS = {"from the left and above": (28.0, 18.0), "from the right": (-28.0, 4.0)}  # yaw, pitch
-
-
-def cloud_picture(cloud: Cloud, camera: Camera, width: int = 480) -> Picture:
-    """The cloud seen from two other places, side by side: what hangs in the air shows at once."""
-    if not len(cloud):
-        raise InputError("the cloud has no point to show")
-    view = camera.scaled(width, max(1, round(camera.height * width / camera.width)))
-    panels = []
-    for name, (yaw, pitch) in VIEWS.items():
-        panels.append((name, render(cloud, view, orbit(cloud, yaw, pitch))))
-    return side_by_side(panels)
 
 
 def orbit(cloud: Cloud, yaw: float, pitch: float) -> Extrinsics:
@@ -284,7 +271,7 @@ def orbit(cloud: Cloud, yaw: float, pitch: float) -> Extrinsics:
     return Extrinsics(rotation, pivot - rotation @ pivot + back)
 
 
-def render(cloud: Cloud, camera: Camera, pose: Extrinsics) -> Picture:
+def render(cloud: Cloud, camera: Camera, pose: Extrinsics) -> Bytes:
     """Splats of one to three pixels, nearest on top; (height, width, 3) uint8."""
     points = pose.apply(cloud.points.astype(np.float64))
     front = points[:, 2] > 1e-3

@@ -72,7 +72,8 @@ def batch(
 
     Example: ducos batch recording -o sharp --suffix .exr --workers 4
     """
-    from ducos.batch import Options, find_pairs, run_batch
+    from ducos.batch import Options, run_batch
+    from ducos.files import find_pairs
 
     found = find_pairs(source)
     options = Options(

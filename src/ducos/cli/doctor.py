@@ -37,7 +37,7 @@ def doctor(
     Example: ducos doctor rgb.png depth.png --report look.png
     """
     from ducos.doctor import examine
-    from ducos.files.paths import check_output
+    from ducos.files import check_output
 
     if report:
         check_output(report)
@@ -46,7 +46,8 @@ def doctor(
     if depth is not None:
         found = shown = examine(rgb, depth, unit=unit, scale=scale, mask=mask)
     else:
-        from ducos.batch import examine_recording, find_pairs
+        from ducos.batch import examine_recording
+        from ducos.files import find_pairs
 
         check_recording(rgb, mask)
         with waiting("looking at frames", quiet=as_json) as progress:
@@ -55,8 +56,8 @@ def doctor(
     if report and shown is None:
         print(f"no frame could be read: nothing to show in {report}", file=sys.stderr)
     elif report and shown is not None:
-        from ducos.doctor.picture import report_picture
-        from ducos.pictures.palette import write_image
+        from ducos.doctor import report_picture
+        from ducos.pictures import write_image
 
         write_image(report, report_picture(shown))
     print(found.to_json() if as_json else "\n".join(found.lines()))

@@ -14,7 +14,7 @@ def list_models(
     as_json: Json = False,
 ) -> None:
     """List the models (or prompts) with parameters, licence of the weights, and what they are."""
-    from ducos.upscaling.catalogue import model_rows, prompt_rows
+    from ducos.upscaling import model_rows, prompt_rows
 
     rows = prompt_rows() if prompts else model_rows()
     if as_json:

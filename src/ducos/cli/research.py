@@ -25,8 +25,8 @@ def train(
 
     Several processes: torchrun --nproc-per-node 2 -m ducos train CONFIG.toml
     """
-    from ducos.training.config import load_config
-    from ducos.training.loop import train as run
+    from ducos.training import load_config
+    from ducos.training import train as run
 
     changes = list(override or [])
     if accept_noncommercial:
@@ -69,8 +69,8 @@ def evaluate(
 
     Example: ducos eval --model bicubic --dataset bench:middlebury30 --scale 4 --scale 8
     """
-    from ducos.evaluation.scoring import run_evaluation
-    from ducos.upscaling.upscaler import load
+    from ducos.evaluation import run_evaluation
+    from ducos.upscaling import load
 
     models: Any = model or []
     if accept_noncommercial and not predictions:
@@ -133,7 +133,7 @@ def reproduce_table(
 
     Example: ducos reproduce synthetic --data DATA --datasets middlebury,lu
     """
-    from ducos.evaluation.reproduction import run_reproduction
+    from ducos.evaluation import run_reproduction
 
     run_reproduction(
         name,
@@ -161,10 +161,8 @@ def convert_weights(
 
     Example: ducos convert dctnet 8X.pth -o dctnet-x8.safetensors
     """
-    from ducos.files.paths import check_output
-    from ducos.models import MODELS
-    from ducos.models.authors import arguments, convert
-    from ducos.models.checkpoint import ModelSpec, save_model
+    from ducos.files import check_output
+    from ducos.models import MODELS, ModelSpec, arguments, convert, save_model
 
     check_output(out)
     if out.suffix != ".safetensors":

@@ -27,9 +27,9 @@ from ducos.errors import InputError
 SPACE: Any = {"rich_help_panel": "Cameras, clouds and meshes"}
 
 if TYPE_CHECKING:
-    from ducos.doctor.correction import Correction
+    from ducos.doctor import Correction
     from ducos.files import DepthMap, Written
-    from ducos.upscaling.upscaler import Result
+    from ducos.upscaling import Result
 
 
 def upscale(
@@ -91,11 +91,11 @@ def upscale(
 
     Example: ducos upscale rgb.png depth.png -o sharp.exr --preview look.png
     """
-    from ducos.batch.frame import write_preview, write_result
-    from ducos.doctor.correction import parse_shift, shift_to_undo
-    from ducos.files.paths import check_output
+    from ducos.batch import write_preview, write_result
+    from ducos.doctor import parse_shift, shift_to_undo
+    from ducos.files import check_output, read_colour, read_low
     from ducos.hints import sensor_index
-    from ducos.upscaling.upscaler import read_colour, read_low, super_resolve
+    from ducos.upscaling import super_resolve
 
     views = Views(cloud, mesh, cloud_preview, rgb_intrinsics, field_of_view, keep_flying)
     for path in (out, preview, cloud, mesh, cloud_preview):
@@ -159,7 +159,7 @@ def registered_low(
     """The map as the colour camera sees it, and a sentence on what was done."""
     if not (depth_intrinsics and rgb_intrinsics and extrinsics):
         raise InputError("registration needs --depth-intrinsics, --rgb-intrinsics and --extrinsics")
-    from ducos.cameras.registration import registered
+    from ducos.cameras import registered
 
     return registered(low, size, depth_intrinsics, rgb_intrinsics, extrinsics)
 
@@ -194,10 +194,15 @@ class Views:
         """Write those that were asked for, image: (H, W, 3) in [0, 1]; the number of points."""
         if not self.wanted:
             return None
-        from ducos.cameras.calibration import checked_camera
-        from ducos.cameras.cloud import cloud_picture, point_cloud, write_glb, write_ply
-        from ducos.cameras.intrinsics import Camera
-        from ducos.pictures.palette import write_image
+        from ducos.cameras import (
+            Camera,
+            checked_camera,
+            point_cloud,
+            write_glb,
+            write_ply,
+        )
+        from ducos.pictures import write_image
+        from ducos.upscaling import cloud_picture
 
         H, W = result.depth.shape
         if self.rgb_intrinsics:
@@ -226,7 +231,7 @@ def facts(
     correction: "Correction",
 ) -> dict[str, Any]:
     """The summary for programs."""
-    from ducos.upscaling.upscaler import SOURCES
+    from ducos.upscaling import SOURCES
 
     shown = result.depth[result.valid]
     return {

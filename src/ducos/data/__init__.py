@@ -1,97 +1,16 @@
-"""Datasets by name. Each yields `Pair`s: colour, ground truth, mask, and a real sensor map if any.
+"""Datasets: colour images with ground truth, and a real sensor's map where there is one.
 
-`open_dataset("nyu:path/to/nyu_depth_v2_labeled.mat,split=train")` is what configurations and the
-command line use: the name, a colon, where the data lie, and the loader's own arguments.
+Files enter through `files`; pairs leave as arrays in the dataset's own unit.
 """
 
-import inspect
-import re
-from collections.abc import Callable
+from typing import TYPE_CHECKING
 
-from ducos.data.bench import Bench
-from ducos.data.files import FileDataset, PairFiles
-from ducos.data.folder import Folder, Manifest
-from ducos.data.hypersim import Hypersim
-from ducos.data.levels import Lu, Middlebury
-from ducos.data.nyu import Nyu
-from ducos.data.pair import Dataset, Pair
-from ducos.data.rgbdd import Rgbdd, RgbddReal
-from ducos.data.shapes import Shapes
-from ducos.data.subset import Subset, split_by_scene
-from ducos.data.synth import Synth
-from ducos.data.tofdsr import Tofdsr, TofdsrReal
-from ducos.errors import InputError
+from ducos.lazy import doors
 
-__all__ = [
-    "DATASETS",
-    "Dataset",
-    "FileDataset",
-    "Pair",
-    "PairFiles",
-    "Subset",
-    "open_dataset",
-    "split_by_scene",
-]
-
-DATASETS: dict[str, Callable[..., Dataset]] = {
-    "bench": Bench,
-    "csv": Manifest,
-    "folder": Folder,
-    "hypersim": Hypersim,
-    "lu": Lu,
-    "middlebury": Middlebury,
-    "nyu": Nyu,
-    "rgbdd": Rgbdd,
-    "rgbdd-real": RgbddReal,
-    "shapes": Shapes,
-    "synth": Synth,
-    "tofdsr": Tofdsr,
-    "tofdsr-real": TofdsrReal,
-}
-
-_OPTION = re.compile(r"(?P<key>[a-z_]+)=(?P<value>[^,]*)")
-
-
-def open_dataset(spec: str) -> Dataset:
-    """Open `name:PLACE` or `name:PLACE,key=value,...`.
-
-    PLACE is a folder or file, for `shapes` the number of scenes. The keys are the arguments of the
-    dataset's class, for example `split=train` or `scale=0.001`.
-    """
-    name, colon, rest = spec.partition(":")
-    if not colon or not rest:
-        raise InputError(f"a dataset is written as name:PLACE, got {spec!r}; names: {_names()}")
-    if name not in DATASETS:
-        raise InputError(f"unknown dataset {name!r} in {spec!r}; choose one of {_names()}")
-    # Options are taken from the right, so that a path may hold commas of its own.
-    parts = rest.split(",")
-    options: dict[str, int | float | str] = {}
-    while len(parts) > 1 and (match := _OPTION.fullmatch(parts[-1])):
-        options[match["key"]] = _number_or_text(match["value"])
-        parts.pop()
-    _place, *keys = inspect.signature(DATASETS[name]).parameters
-    unknown = options.keys() - keys
-    if unknown:
-        raise InputError(
-            f"{name} has no option {', '.join(sorted(unknown))};"
-            f" it has: {', '.join(keys) or 'none'}"
-        )
-    where: int | float | str = ",".join(parts)
-    if name == "shapes":
-        where = _number_or_text(str(where))
-        if not isinstance(where, int):
-            raise InputError(f"shapes:N takes the number of scenes, got {where!r}")
-    return DATASETS[name](where, **options)
-
-
-def _number_or_text(text: str) -> int | float | str:
-    for number in (int, float):
-        try:
-            return number(text)
-        except ValueError:
-            continue
-    return text
-
-
-def _names() -> str:
-    return ", ".join(DATASETS)
+if TYPE_CHECKING:
+    from ducos.data.files import FileDataset, PairFiles
+    from ducos.data.pair import Array, Dataset, Mask, Pair
+    from ducos.data.subset import Subset, split_by_scene
+    from ducos.data.table import DATASETS, open_dataset
+else:
+    __getattr__, __dir__, __all__ = doors(__name__)

@@ -1,106 +1,19 @@
 """What is wrong with a pair of colour image and depth map, before anybody blames the model.
 
-`examine` runs one check after the other; a check returns findings, each with a code, a severity, a
-sentence, the numbers it rests on, and what to do. Severities:
-
-    error    the pair cannot be used like this;
-    warning  the result will be worse than it could be, or means something else than you think;
-    note     good to know, nothing to do.
-
-A sound pair has notes at most. `docs/doctor.md` states how often each check is right.
-
-Chapters: `units`, `levels` and `pixels` look at the depth map alone, `colour` at the picture and at
-how the map lies on it; `registration` measures that, by `edges` first and then by `refinement`;
-`correction` turns it into the shift that `ducos upscale --shift auto` undoes.
+Whatever `super_resolve` takes enters; findings leave, each with what to do.
 """
 
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
-import numpy as np
-from numpy.typing import NDArray
+from ducos.lazy import doors
 
-from ducos.doctor.colour import check_colour, check_orientation, check_shift, check_sizes
-from ducos.doctor.findings import SEVERITIES, Finding, Report
-from ducos.doctor.levels import check_flat, check_saturation, check_step
-from ducos.doctor.pixels import check_flying, check_holes, check_noise
-from ducos.doctor.registration import misalignment
-from ducos.doctor.shifts import Misalignment
-from ducos.doctor.units import check_range, check_unit
-from ducos.errors import InputError
-from ducos.files import DepthMap
-from ducos.upscaling.upscaler import read_colour, read_low
-
-__all__ = ["Finding", "Report", "examine", "look_at", "place"]
-
-Floats = NDArray[np.float32]
-
-
-def examine(
-    rgb: Any,
-    depth: Any,
-    *,
-    unit: str = "auto",
-    scale: float | None = None,
-    mask: Any = None,
-) -> Report:
-    """Look at a pair as `super_resolve` would read it; same arguments.
-
-    A depth map that cannot be read is a finding, not an exception; a missing file is the latter.
-    """
-    report = look_at(rgb, depth, unit=unit, scale=scale, mask=mask)
-    if report.low is not None and report.comparable:
-        place(report, misalignment(report.rgb, report.low.depth, report.low.valid))
-    return report
-
-
-def place(report: Report, shift: Misalignment) -> None:
-    """Enter where the map lies on the picture, and what is to be said about it."""
-    report.shift = shift
-    report.findings += check_shift(shift, report.facts)
-    report.findings.sort(key=lambda finding: SEVERITIES.index(finding.severity))
-
-
-def look_at(rgb: Any, depth: Any, *, unit: str, scale: float | None, mask: Any) -> Report:
-    """All of `examine` but where the map lies on the picture."""
-    image = read_colour(rgb)
-    if isinstance(depth, str | Path) and not Path(depth).is_file():
-        raise InputError(f"no such depth file: {depth}")
-    try:
-        low = read_low(depth, unit, scale, mask)
-    except InputError as problem:
-        unreadable = Finding("unreadable", "error", str(problem), "give a raw, single-channel map")
-        return Report([unreadable], {"colour_size": list(image.shape[:2])}, image, None)
-
-    facts = _facts(image, low)
-    findings = [*check_colour(image), *check_sizes(image, low), *check_unit(low)]
-    unit_is_sound = not any(finding.code in ("unit", "unit-levels") for finding in findings)
-    flat = check_flat(low)
-    findings += flat
-    if unit_is_sound:
-        findings += check_range(low)
-    findings += check_holes(low)
-    turned: list[Finding] = []
-    if not flat:
-        findings += [*check_step(low, facts), *check_saturation(low, facts)]
-        findings += [*check_noise(low, facts), *check_flying(low, facts)]
-        turned = list(check_orientation(image, low, facts))
-        findings += turned
-    findings.sort(key=lambda finding: SEVERITIES.index(finding.severity))
-    return Report(findings, facts, image, low, comparable=not flat and not turned)
-
-
-def _facts(image: Floats, low: DepthMap) -> dict[str, Any]:
-    (H, W), (h, w) = image.shape[:2], low.depth.shape
-    known = low.depth[low.valid]
-    names = ("nearest", "percentile_1", "median", "percentile_99", "farthest")
-    return {
-        "colour_size": [H, W],
-        "depth_size": [h, w],
-        "ratio": [H / h, W / w],
-        "unit": low.unit,
-        "unit_scale": low.scale,
-        "unit_decision": low.note,
-        "hole_share": float(1 - low.valid.mean()),
-        **{name: float(q) for name, q in zip(names, np.percentile(known, (0, 1, 50, 99, 100)))},
-    }
+if TYPE_CHECKING:
+    from ducos.doctor.colour import check_shift
+    from ducos.doctor.correction import Correction, common_shift, parse_shift, shift_to_undo
+    from ducos.doctor.examination import examine, look_at, place
+    from ducos.doctor.findings import SEVERITIES, Finding, Report, as_json, as_lines, worst_of
+    from ducos.doctor.picture import report_picture
+    from ducos.doctor.refinement import View
+    from ducos.doctor.registration import common_misalignment, misalignment
+else:
+    __getattr__, __dir__, __all__ = doors(__name__)

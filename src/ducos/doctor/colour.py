@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 from ducos.doctor.findings import Finding
 from ducos.doctor.registration import UPRIGHT, orientation_strengths
 from ducos.doctor.shifts import Misalignment
-from ducos.files import DepthMap
-from ducos.upscaling.upscaler import LARGEST_ASPECT_MISMATCH
+from ducos.files import LARGEST_ASPECT_MISMATCH, DepthMap
 
 Floats = NDArray[np.float32]
 

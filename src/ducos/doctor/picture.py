@@ -11,8 +11,7 @@ from scipy import ndimage
 from ducos.doctor.findings import Finding, Report
 from ducos.doctor.pixels import mixed_pixels
 from ducos.files import DepthMap
-from ducos.pictures.palette import colourise
-from ducos.pictures.preview import Picture, side_by_side
+from ducos.pictures import Picture, colourise, side_by_side
 from ducos.resize import fill_holes
 
 Mask = NDArray[np.bool_]

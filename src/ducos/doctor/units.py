@@ -7,8 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ducos.doctor.findings import Finding
-from ducos.files import DepthMap
-from ducos.files.units import UNITS
+from ducos.files import UNITS, DepthMap
 
 Floats = NDArray[np.float32]
 

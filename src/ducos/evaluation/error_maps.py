@@ -16,8 +16,7 @@ from PIL import Image
 from ducos.data import Dataset
 from ducos.evaluation.cases import Case, Floats, Mask, as_batch, make_case, scale_name, score
 from ducos.evaluation.protocols import UNITS, Protocol
-from ducos.pictures.palette import colourise, write_image
-from ducos.pictures.preview import Picture, captioned, side_by_side
+from ducos.pictures import Picture, captioned, colourise, side_by_side, write_image
 from ducos.resize import bicubic, fill_holes
 
 PANEL_WIDTH = (240, 640)  # pixels; captions need the first, screens end at five times the second

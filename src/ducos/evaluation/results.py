@@ -14,7 +14,7 @@ import torch
 
 from ducos import __version__
 from ducos.evaluation.protocols import Protocol
-from ducos.files.paths import atomic_write
+from ducos.files import atomic_write
 
 
 @dataclass

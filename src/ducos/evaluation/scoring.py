@@ -27,12 +27,10 @@ from ducos.evaluation.cases import Case, Floats, as_batch, make_case, scale_name
 from ducos.evaluation.error_maps import Sheets
 from ducos.evaluation.protocols import UNITS, Protocol, find
 from ducos.evaluation.results import Row, known, table, write_results
-from ducos.files import read_depth, write_depth
-from ducos.files.formats import WRITTEN_AS
-from ducos.files.paths import check_output
+from ducos.files import WRITTEN_AS, check_output, read_depth, write_depth
 from ducos.models import Prediction
 from ducos.normalise import Range, range_of
-from ducos.upscaling.upscaler import default_model, load, super_resolve
+from ducos.upscaling import default_model, load, super_resolve
 
 Predictor = Callable[[Case], Floats]  # the (H, W) prediction; NaN where there is none
 

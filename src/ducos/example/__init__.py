@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 
 from ducos.files import read_depth, read_rgb, write_depth
-from ducos.pictures.palette import write_image
-from ducos.upscaling.upscaler import Result, default_model, super_resolve
+from ducos.pictures import write_image
+from ducos.upscaling import Result, default_model, super_resolve
 
 FOLDER = Path(__file__).parent
 RGB, LOW, TRUTH = FOLDER / "rgb.png", FOLDER / "low.png", FOLDER / "truth.png"
@@ -31,7 +31,7 @@ def run_demo(out: Path, model: str | None) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from ducos.pictures.preview import comparison
+    from ducos.pictures import comparison
 
     out.mkdir(parents=True, exist_ok=True)
     chosen = model or default_model()

@@ -1,4 +1,4 @@
-"""Weights and training state on disk, as safetensors only: loading a file never runs code from it.
+"""Weights on disk, as safetensors only: loading a file never runs code from it.
 
 A weight file carries in its metadata the model's name and keyword arguments, the prompt's, the
 licence and whatever else its maker states; `load` needs nothing besides the file.
@@ -9,13 +9,12 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 from torch import Tensor, nn
 
 from ducos.errors import InputError
-from ducos.files.paths import atomic_write
+from ducos.files import atomic_write
 from ducos.models import create
 
 FORMAT = "ducos-1"
@@ -123,42 +122,3 @@ def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
     except (SafetensorError, OSError, ValueError) as problem:
         hint = "pickle files (.pt, .pth) are never loaded directly; use `ducos convert`"
         raise InputError(f"{path} is not a readable safetensors file ({problem}); {hint}") from None
-
-
-def save_training(path: Path, groups: dict[str, dict[str, Tensor]], values: dict) -> None:
-    """Write everything a run needs to go on: groups of tensors, and plain values as JSON."""
-    tensors = {f"{group}/{n}": t for group, named in groups.items() for n, t in named.items()}
-    write_tensors(path, tensors, {"format": FORMAT + "-training", "values": json.dumps(values)})
-
-
-def load_training(path: Path) -> tuple[dict[str, dict[str, Tensor]], dict]:
-    """Undo `save_training`."""
-    tensors, header = read_tensors(path)
-    if header.get("format") != FORMAT + "-training":
-        raise InputError(f"{path} is not a training state; expected the last.safetensors of a run")
-    groups: dict[str, dict[str, Tensor]] = {}
-    for name, value in tensors.items():
-        group, _, rest = name.partition("/")
-        groups.setdefault(group, {})[rest] = value
-    try:
-        return groups, json.loads(header["values"])
-    except (KeyError, ValueError):
-        raise InputError(f"{path} lacks the values of a training state; it is damaged") from None
-
-
-def optimizer_tensors(optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
-    """Adam's moments and counters, flattened to names such as `12.exp_avg`."""
-    state = optimizer.state_dict()["state"]
-    return {
-        f"{index}.{key}": value for index, slots in state.items() for key, value in slots.items()
-    }
-
-
-def load_optimizer(optimizer: torch.optim.Optimizer, tensors: dict[str, Tensor]) -> None:
-    """Undo `optimizer_tensors`; rates come from the config, not from the file."""
-    state: dict[int, dict[str, Tensor]] = {}
-    for name, value in tensors.items():
-        index, _, key = name.partition(".")
-        state.setdefault(int(index), {})[key] = value
-    groups = optimizer.state_dict()["param_groups"]
-    optimizer.load_state_dict({"state": state, "param_groups": groups})

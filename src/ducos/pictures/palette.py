@@ -7,9 +7,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ducos.errors import InputError
-from ducos.files.formats.pictures import write_pixels
-from ducos.files.images import as_float32, as_mask, single_plane
-from ducos.files.paths import PathLike, atomic_write, check_output
+from ducos.files import (
+    PathLike,
+    as_float32,
+    as_mask,
+    atomic_write,
+    check_output,
+    single_plane,
+    write_pixels,
+)
 
 PALETTES = ("turbo", "viridis", "magma", "inferno", "grey")
 

@@ -1,1 +1,16 @@
-"""training."""
+"""Training as a constrained problem: one visible loop, objectives, constraints, multipliers.
+
+A configuration enters, a folder with weights and curves leaves.
+"""
+
+from typing import TYPE_CHECKING
+
+from ducos.lazy import doors
+
+if TYPE_CHECKING:
+    from ducos.training.config import Config, load_config
+    from ducos.training.dual import PRESETS, Constraint, Dual
+    from ducos.training.loop import train
+    from ducos.training.losses import CONSTRAINTS, OBJECTIVES
+else:
+    __getattr__, __dir__, __all__ = doors(__name__)

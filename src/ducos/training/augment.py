@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ducos.data.pair import Array, Mask, Pair
+from ducos.data import Array, Mask, Pair
 from ducos.resize import Size
 
 

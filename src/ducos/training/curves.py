@@ -5,8 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ducos.pictures.charts import Curve, curve_panels
-from ducos.pictures.preview import Picture
+from ducos.pictures import Curve, Picture, curve_panels
 
 # Panel -> how the names of its numbers in metrics.jsonl begin.
 PANELS = {

@@ -7,7 +7,7 @@ from typing import Any
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from ducos.files.paths import atomic_write
+from ducos.files import atomic_write
 from ducos.training.dual import Dual
 
 

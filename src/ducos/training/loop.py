@@ -19,14 +19,10 @@ import torch.distributed as dist
 from torch import Tensor, nn
 from torch.utils.data import DataLoader, Sampler
 
-from ducos.data import open_dataset, split_by_scene
-from ducos.data.pair import Dataset
+from ducos.data import Dataset, open_dataset, split_by_scene
 from ducos.errors import InputError
-from ducos.models import DuCos
-from ducos.models.checkpoint import ModelSpec
-from ducos.models.prediction import Prediction
-from ducos.pictures.palette import write_image
-from ducos.training.prompt_cache import FeatureCache
+from ducos.models import DuCos, ModelSpec, Prediction
+from ducos.pictures import write_image
 from ducos.training.augment import Augmentation
 from ducos.training.config import Config, ConstraintConfig
 from ducos.training.curves import training_curves
@@ -42,6 +38,7 @@ from ducos.training.processes import (
     join_processes,
     pick_device,
 )
+from ducos.training.prompt_cache import FeatureCache
 from ducos.training.run import (
     Run,
     load_start,

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ducos.data.pair import Array, Mask, Pair
+from ducos.data import Array, Mask, Pair
 from ducos.errors import InputError
 
 

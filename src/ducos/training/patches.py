@@ -15,14 +15,12 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from ducos.data.pair import Dataset, Pair
-from ducos.degrade import DEGRADATIONS
-from ducos.degrade.devices import each_moved
+from ducos.data import Dataset, Pair
+from ducos.degrade import DEGRADATIONS, each_moved
 from ducos.errors import InputError
 from ducos.hints import sensor_index
 from ducos.normalise import Range, range_of
-from ducos.training.prompt_cache import FeatureCache, cut, patch_place
-from ducos.prompts.prompt import Prompt
+from ducos.prompts import Prompt
 from ducos.resize import fill_holes, low_size
 from ducos.training.augment import (
     Augmentation,
@@ -38,6 +36,7 @@ from ducos.training.augment import (
     wavered,
 )
 from ducos.training.measured import common_ratio, cut_measured, patch_sides
+from ducos.training.prompt_cache import FeatureCache, cut, patch_place
 
 RESAMPLINGS = ("bicubic", "nearest", "last-pixel", "area")
 SENSOR_MODELS = ("tof", "lidar", "stereo")

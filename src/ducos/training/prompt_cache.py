@@ -33,8 +33,8 @@ from safetensors.torch import save
 from torch import Tensor
 
 from ducos.errors import InputError
-from ducos.files.paths import atomic_write
-from ducos.prompts.prompt import Prompt, is_frozen, run_prompt
+from ducos.files import atomic_write
+from ducos.prompts import Prompt, is_frozen, run_prompt
 from ducos.resize import Size
 
 FORMAT = "ducos-features-1"  # a change of any prompt's function must raise the number

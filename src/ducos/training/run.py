@@ -8,10 +8,10 @@ import torch
 from torch import Tensor, nn
 
 from ducos.errors import InputError
-from ducos.models import MODELS, checkpoint
-from ducos.models.checkpoint import ModelSpec
+from ducos.models import MODELS, ModelSpec, load_strictly, read_tensors, save_model, stored_weights
 from ducos.training.config import Config
 from ducos.training.dual import Dual
+from ducos.training.state import load_optimizer, load_training, optimizer_tensors, save_training
 
 
 @dataclass
@@ -29,13 +29,13 @@ class Run:
 def load_start(model: nn.Module, config: Config) -> None:
     """Start from other weights, or from another model's prompt, where the config names them."""
     if config.model.start:
-        tensors, _ = checkpoint.read_tensors(Path(config.model.start))
+        tensors, _ = read_tensors(Path(config.model.start))
         # Weights that were not taught about sensors may start a network that will be.
         silent = {n: t for n, t in model.state_dict().items() if n.startswith("hints.")}
-        checkpoint.load_strictly(model, {**silent, **tensors}, Path(config.model.start))
+        load_strictly(model, {**silent, **tensors}, Path(config.model.start))
     if config.model.start_prompt:
         path = Path(config.model.start_prompt)
-        tensors, _ = checkpoint.read_tensors(path)
+        tensors, _ = read_tensors(path)
         own: Any = model
         if not isinstance(getattr(own, "prompt", None), nn.Module):
             raise InputError(f"{config.model.name} has no prompt to start from {path}")
@@ -43,26 +43,26 @@ def load_start(model: nn.Module, config: Config) -> None:
         prompt = {n[len(prefix) :]: t for n, t in tensors.items() if n.startswith(prefix)}
         if not prompt:
             raise InputError(f"{path} holds no prompt; expected tensors named prompt.*")
-        checkpoint.load_strictly(own.prompt, prompt, path)
+        load_strictly(own.prompt, prompt, path)
 
 
 def save(run: Run, path: Path) -> None:
     """Everything needed to go on, in one file, atomically."""
     groups = {
-        "model": checkpoint.stored_weights(run.model),
-        "optimizer": checkpoint.optimizer_tensors(run.optimizer),
+        "model": stored_weights(run.model),
+        "optimizer": optimizer_tensors(run.optimizer),
         "average": run.average,
         "rng": {"torch": torch.get_rng_state()},
     }
     values = {"step": run.step, "best": run.best, "dual": run.dual.state_dict()}
-    checkpoint.save_training(path, groups, values)
+    save_training(path, groups, values)
 
 
 def restore(run: Run, path: Path) -> None:
     """Undo `save`."""
-    groups, values = checkpoint.load_training(path)
-    checkpoint.load_strictly(run.model, groups["model"], path)
-    checkpoint.load_optimizer(run.optimizer, groups.get("optimizer", {}))
+    groups, values = load_training(path)
+    load_strictly(run.model, groups["model"], path)
+    load_optimizer(run.optimizer, groups.get("optimizer", {}))
     # The config decides whether an average is kept; a run without one starts it here.
     saved = groups.get("average", {})
     for name, value in run.average.items():
@@ -74,7 +74,7 @@ def restore(run: Run, path: Path) -> None:
 
 def save_weights(run: Run, spec: ModelSpec, config: Config, path: Path, score: dict) -> None:
     """Weights for use: the average where one is kept."""
-    weights = {**checkpoint.stored_weights(run.model), **run.average}
+    weights = {**stored_weights(run.model), **run.average}
     about = {
         "licence": MODELS[spec.name].licence,
         "prompt_licence": getattr(getattr(run.model, "prompt", None), "licence", None),
@@ -84,14 +84,12 @@ def save_weights(run: Run, spec: ModelSpec, config: Config, path: Path, score: d
         "multipliers": run.dual.multipliers,
         "config": config.model_dump(),
     }
-    checkpoint.save_model(path, spec, weights, about)
+    save_model(path, spec, weights, about)
 
 
 def start_average(model: nn.Module) -> dict[str, Tensor]:
     """A copy of the weights, for `update_average`."""
-    return {
-        n: v.clone() for n, v in checkpoint.stored_weights(model).items() if v.is_floating_point()
-    }
+    return {n: v.clone() for n, v in stored_weights(model).items() if v.is_floating_point()}
 
 
 def update_average(average: dict[str, Tensor], model: nn.Module, decay: float) -> None:

@@ -7,14 +7,14 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ducos.data.pair import Dataset, Pair
+from ducos.data import Dataset, Pair
 from ducos.degrade import DEGRADATIONS
 from ducos.errors import InputError
 from ducos.resize import bicubic, fill_holes, low_size
 from ducos.training.config import Config
 from ducos.training.patches import SENSOR
 from ducos.training.run import Run
-from ducos.upscaling.upscaler import predict
+from ducos.upscaling import predict
 
 
 def validate(run: Run, config: Config, dataset: Dataset) -> dict[str, float]:

@@ -6,8 +6,7 @@ import torch
 from torch import nn
 from torch.utils.flop_counter import FlopCounterMode
 
-from ducos.models import MODELS, create
-from ducos.models.checkpoint import load_model
+from ducos.models import MODELS, create, load_model
 from ducos.prompts import PROMPTS, create_prompt
 from ducos.upscaling.upscaler import WEIGHTS
 

@@ -16,16 +16,13 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from ducos.errors import InputError
-from ducos.files import DepthMap, as_depth, as_rgb, read_depth, read_mask, read_rgb
+from ducos.files import check_sizes, read_colour, read_low
 from ducos.hints import sensor_index
-from ducos.models import MODELS, Prediction, create
-from ducos.models.checkpoint import load_model
-from ducos.models.tiling import needs_tiles, predict_tiled
+from ducos.models import MODELS, Prediction, create, load_model, needs_tiles, predict_tiled
 from ducos.normalise import range_of
 from ducos.resize import bilinear, fill_holes, masked_bicubic, moved, nearest
 
 WEIGHTS = Path(__file__).parents[1] / "weights"
-LARGEST_ASPECT_MISMATCH = 1.25
 MEMORY: dict[str, int | None] = {"auto": 10**9, "off": None}
 SOURCES = {0: "none", 1: "measured", 2: "interpolated", 3: "inferred"}
 """Of each pixel: the measurement over it is valid (1); it lies in a hole, but a measurement is in
@@ -296,47 +293,3 @@ def shrink(depth: Tensor, low: Tensor) -> Tensor:
 def disagreement(depth: Tensor, low: Tensor, valid: Tensor) -> float:
     """RMS difference between the result, shrunk to the input's size, and the valid input."""
     return float((shrink(depth, low) - low)[valid].square().mean().sqrt())
-
-
-def read_colour(rgb: Any) -> np.ndarray:
-    """(H, W, 3) float32 in [0, 1] from a path, PIL image, array or (3, H, W) tensor."""
-    if isinstance(rgb, str | Path):
-        return read_rgb(rgb)
-    if isinstance(rgb, Tensor):
-        if rgb.ndim != 3 or rgb.shape[0] != 3:
-            raise InputError(f"a colour tensor must be (3, H, W), got {tuple(rgb.shape)}")
-        rgb = rgb.detach().cpu().permute(1, 2, 0).numpy()
-    return as_rgb(rgb)
-
-
-def read_low(depth: Any, unit: str, scale: float | None, mask: Any) -> DepthMap:
-    """The low-resolution map in metres with its mask, from a path, array or tensor."""
-    if isinstance(depth, DepthMap):
-        if unit != "auto" or scale is not None or mask is not None:
-            raise InputError("a DepthMap knows its unit and mask; leave unit, scale and mask out")
-        return depth
-    if isinstance(mask, str | Path):
-        mask = read_mask(mask)
-    if isinstance(mask, Tensor):
-        mask = mask.detach().cpu().numpy()
-    if isinstance(depth, str | Path):
-        return read_depth(depth, unit=unit, scale=scale, mask=mask)
-    if isinstance(depth, Tensor):
-        depth = depth.detach().cpu().numpy()
-    return as_depth(depth, unit=unit, scale=scale, mask=mask)
-
-
-def check_sizes(size: tuple[int, ...], low_size: tuple[int, ...], any_aspect: bool) -> None:
-    """Refuse pairs that cannot show the same field of view."""
-    (H, W), (h, w) = size, low_size
-    ratio = (H / h) / (W / w)
-    mismatch = max(ratio, 1 / ratio)
-    if any_aspect or mismatch <= LARGEST_ASPECT_MISMATCH:
-        return
-    is_turned = (H > W and h < w) or (H < W and h > w)
-    turned = " (is one of them turned by 90°?)" if is_turned else ""
-    raise InputError(
-        f"the colour image is {W}×{H} but the depth map {w}×{h}: their aspect ratios differ by "
-        f"{mismatch:.2f}×{turned}; crop both to the same field of view, or pass any_aspect / "
-        "--any-aspect if they do show the same"
-    )

@@ -12,7 +12,7 @@ from ducos.evaluation.reproduction.recipes import RECIPES
 from ducos.evaluation.reproduction.report import Plain
 from ducos.models import create
 from ducos.prompts import create_prompt
-from ducos.upscaling.catalogue import gmac, parameter_count
+from ducos.upscaling import gmac, parameter_count
 
 
 def training_commands(name: str) -> Plain:

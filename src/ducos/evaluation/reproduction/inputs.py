@@ -16,9 +16,8 @@ from ducos.errors import InputError
 from ducos.evaluation import published
 from ducos.evaluation.protocols import Protocol
 from ducos.evaluation.reproduction.recipes import Part, Recipe
-from ducos.models import MODELS
-from ducos.models.checkpoint import load_model
-from ducos.upscaling.upscaler import default_model, load
+from ducos.models import MODELS, load_model
+from ducos.upscaling import default_model, load
 
 
 def chosen_parts(recipe: Recipe, datasets: Sequence[str]) -> list[Part]:

@@ -9,8 +9,8 @@ from typing import Any
 
 from ducos.evaluation.reproduction.plot import as_picture
 from ducos.evaluation.reproduction.report import METRICS, Block, Line, Report
-from ducos.files.paths import atomic_write
-from ducos.pictures.palette import write_image
+from ducos.files import atomic_write
+from ducos.pictures import write_image
 
 
 def write_report(report: Report, out: Path) -> list[Path]:

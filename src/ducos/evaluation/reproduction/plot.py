@@ -3,8 +3,7 @@
 from collections.abc import Sequence
 
 from ducos.evaluation.reproduction.report import Line, Report
-from ducos.pictures.charts import Bar, Curve, Panel, bar_panels, curve_panels
-from ducos.pictures.preview import Picture
+from ducos.pictures import Bar, Curve, Panel, Picture, bar_panels, curve_panels
 
 KEY = "RMSE, shorter is better. Filled: measured here. Outline: published. "
 TICK = "Orange tick: published, trained on NYU v2."

@@ -1,1 +1,1 @@
-"""baselines."""
+"""Networks of other papers, each equal to its authors' code (tests/parity)."""

@@ -29,7 +29,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from ducos.models.prediction import Prediction
-from ducos.prompts.image import imagenet
+from ducos.prompts import imagenet
 from ducos.resize import Size, bicubic, pad_to_multiple
 
 CHANNELS = 64

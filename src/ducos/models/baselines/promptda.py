@@ -18,12 +18,21 @@ from torch import Tensor, nn
 from ducos.errors import InputError
 from ducos.models.prediction import Prediction
 from ducos.normalise import range_of
-from ducos.prompts.depth_anything_v2 import VARIANTS
-from ducos.prompts.dpt import DPTHead
-from ducos.prompts.image import imagenet, to_image_size, to_working_size
-from ducos.prompts.transformers_layout import is_transformers_layout, to_authors_keys
-from ducos.prompts.vit import PATCH, SHAPES, VisionTransformer
-from ducos.prompts.weights import State, load_strictly, read_weights
+from ducos.prompts import (
+    PATCH,
+    SHAPES,
+    VARIANTS,
+    DPTHead,
+    State,
+    VisionTransformer,
+    imagenet,
+    is_transformers_layout,
+    load_strictly,
+    read_weights,
+    to_authors_keys,
+    to_image_size,
+    to_working_size,
+)
 
 HUB = {
     "s": "depth-anything/prompt-depth-anything-vits-hf",

@@ -1,1 +1,1 @@
-"""classical."""
+"""Filters and fits without trained weights."""

@@ -14,7 +14,7 @@ from ducos.models.classical.measurements import trust
 from ducos.models.classical.window_filters import weighted_median
 from ducos.models.prediction import Prediction
 from ducos.normalise import range_of
-from ducos.prompts.prompt import PromptModel, run_prompt
+from ducos.prompts import PromptModel, run_prompt
 from ducos.resize import bilinear
 
 # Largest γ of `Align`: the farthest point is then a thousand times as far as the nearest one.

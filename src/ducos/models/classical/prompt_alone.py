@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from ducos.errors import InputError
 from ducos.models.prediction import Prediction
-from ducos.prompts.prompt import run_prompt
+from ducos.prompts import run_prompt
 from ducos.resize import bicubic
 
 

@@ -23,7 +23,7 @@ from ducos.models.ducos.mixing import (
     window_of,
 )
 from ducos.models.prediction import Prediction
-from ducos.prompts.prompt import Prompt, PromptModel, run_prompt
+from ducos.prompts import Prompt, PromptModel, run_prompt
 from ducos.resize import bicubic, bilinear, pad_to_multiple
 
 FUSIONS = ("pearson", "add", "concat")

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from ducos.errors import InputError
 from ducos.models.blocks import ResidualGroup, pearson
 from ducos.models.prediction import Prediction
-from ducos.prompts.prompt import run_prompt
+from ducos.prompts import run_prompt
 from ducos.resize import bicubic
 
 WIDTHS = (64, 96, 144, 216, 324)

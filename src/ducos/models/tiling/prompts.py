@@ -9,8 +9,7 @@ from torch import Tensor, nn
 from ducos.models.ducos.paper import ImageBranch
 from ducos.models.tiling.blocks import residual_group
 from ducos.models.tiling.rows import Rows, Workspace, local, padded, resized, whole
-from ducos.prompts.prompt import run_prompt
-from ducos.prompts.tiny import STRIDE, TinyPrompt, normalised
+from ducos.prompts import STRIDE, TinyPrompt, normalised, run_prompt
 from ducos.resize import bilinear, pad_to_multiple
 
 
