@@ -1,11 +1,12 @@
 """For all tests: one thread per process, no hypothesis deadline, the folder of shared data."""
 
-import os
 from pathlib import Path
 
 import pytest
 import torch
 from hypothesis import HealthCheck, settings
+
+from tests.places import SHARED
 
 torch.set_num_threads(1)
 
@@ -23,11 +24,9 @@ settings.load_profile("ducos")
 @pytest.fixture(scope="session")
 def shared() -> Path:
     """The folder with benchmark images and reference weights; tests skip where there is none."""
-    beside = Path(__file__).resolve().parents[2] / "shared"
-    folder = Path(os.environ.get("DUCOS_SHARED", beside))
-    if not folder.is_dir():
+    if not SHARED.is_dir():
         pytest.skip("no shared data: set DUCOS_SHARED or put `shared` beside the repository")
-    return folder
+    return SHARED
 
 
 @pytest.fixture(autouse=True)

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 import ducos
+from tests.places import REPOSITORY
 
 PACKAGE = Path(ducos.__file__).parent
-REPOSITORY = Path(__file__).parent.parent
 FILES = sorted(PACKAGE.rglob("*.py"))
 ROOMS = {path.relative_to(PACKAGE).parts[0].removesuffix(".py") for path in FILES} - {"__init__"}
 

@@ -6,8 +6,9 @@ import pytest
 
 from ducos.errors import InputError
 from ducos.training.config import Config, load_config
+from tests import places
 
-CONFIGS = sorted((Path(__file__).parent.parent / "configs").glob("*.toml"))
+CONFIGS = sorted(places.CONFIGS.glob("*.toml"))
 
 
 @pytest.mark.parametrize("path", CONFIGS, ids=lambda path: path.stem)

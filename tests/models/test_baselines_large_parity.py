@@ -4,9 +4,6 @@ Seeded weights everywhere; the authors' released DORNet-T weights where the shar
 (DUCOS_SHARED, or ``shared`` beside the repository) is present.
 """
 
-import os
-from pathlib import Path
-
 import numpy as np
 import pytest
 import torch
@@ -20,10 +17,9 @@ from ducos.models.baselines.sgnet import SGNet
 from ducos.normalise import range_of
 from ducos.resize import bicubic
 from tests import parity_kit
+from tests.places import SHARED
 
-RELEASED = Path(os.environ.get("DUCOS_SHARED", Path(__file__).parents[2] / "shared")) / (
-    "parity/released"
-)
+RELEASED = SHARED / "parity/released"
 
 
 def loaded(module: nn.Module, name: str) -> nn.Module:

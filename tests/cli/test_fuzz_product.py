@@ -4,7 +4,7 @@ Whatever the files and arrays: a sound result or an InputError (commands: exit c
 bounded time and memory, without a warning. `test_io_fuzz.py` does the same for the readers alone,
 with more files.
 
-`pytest -m slow tests/test_fuzz_product.py` draws many more examples, others each time.
+`pytest -m slow tests/cli/test_fuzz_product.py` draws many more examples, others each time.
 """
 
 import json
@@ -37,7 +37,7 @@ from ducos.files.formats import WRITTEN_AS
 from ducos.hints import SENSORS
 from ducos.pictures.palette import write_image
 from ducos.upscaling.upscaler import Result, super_resolve
-from tests.test_io_fuzz import GOOD_FILES, damaged, good_files, with_sound_checksums
+from tests.files.test_damaged_files import GOOD_FILES, damaged, good_files, with_sound_checksums
 
 SECONDS = 20.0  # of computing per example; the usual one takes a hundredth of that
 WAITING_SECONDS = 150.0  # by the clock, on a busy machine; helper processes end after 120

@@ -27,7 +27,7 @@ from ducos.training.patches import SENSOR, PatchBatches
 from ducos.training.run import load_start
 from ducos.training.validation import validate
 from ducos.upscaling.upscaler import predict, super_resolve
-from tests.test_cli import ducos, ducos_here
+from tests.commands import ducos, ducos_here
 
 SMALL = {"prompt_options": {"widths": [6, 6, 8, 8]}, "channels": 8}
 

@@ -5,7 +5,6 @@ Seeded weights everywhere; the authors' released weights and the benchmark where
 """
 
 import json
-import os
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -28,8 +27,7 @@ from ducos.models.baselines.fdkn import FDKN
 from ducos.models.baselines.fdsr import FDSR
 from ducos.resize import bicubic
 from tests import parity_kit
-
-SHARED = Path(os.environ.get("DUCOS_SHARED", Path(__file__).parents[2] / "shared"))
+from tests.places import SHARED
 
 
 class Baseline(NamedTuple):

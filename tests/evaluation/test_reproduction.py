@@ -35,8 +35,8 @@ from ducos.pictures.charts import (
 from ducos.training.config import load_config
 from ducos.training.loop import train
 from ducos.upscaling.catalogue import parameter_count
+from tests.places import CONFIGS
 
-CONFIGS = Path(__file__).parents[1] / "configs"
 BASELINES = [
     *("djf", "djfr", "cunet", "fdkn", "dkn", "fdsr", "dctnet", "dada", "sgnet-x8"),
     *("dornet", "dornet-t"),

@@ -19,8 +19,8 @@ from ducos.batch.rig import spread_out
 from ducos.errors import InputError
 from ducos.example import LOW, RGB
 from ducos.files import FramePair, find_pairs
-from tests.test_cli import ducos, ducos_here
-from tests.test_doctor import moved_pair
+from tests.commands import ducos, ducos_here
+from tests.doctor.test_doctor import moved_pair
 
 BICUBIC = Options(model="bicubic")
 

@@ -2,7 +2,6 @@
 
 import re
 from itertools import pairwise
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,6 +11,7 @@ from ducos.pictures import crops as look
 from ducos.pictures import preview
 from ducos.pictures.palette import colourise
 from ducos.pictures.preview import BAR, HATCH, Scale, comparison
+from tests.places import REPOSITORY
 
 Arrays = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 
@@ -259,8 +259,7 @@ def test_areas_of_holes_are_never_chosen() -> None:
 
 
 def test_pictures_of_the_docs_exist_and_are_small() -> None:
-    root = Path(__file__).parent.parent
-    for page in [root / "README.md", *(root / "docs").glob("*.md")]:
+    for page in [REPOSITORY / "README.md", *(REPOSITORY / "docs").glob("*.md")]:
         for link in re.findall(r"!\[[^]]*\]\(([^)]+)\)", page.read_text(encoding="utf-8")):
             picture = page.parent / link
             assert picture.is_file(), f"{page.name} shows {link}, which is not there"

@@ -7,8 +7,9 @@ import pytest
 
 from ducos.training.config import load_config
 from ducos.training.loop import train
+from tests import places
 
-CONFIG = Path(__file__).parent.parent / "configs" / "shapes.toml"
+CONFIG = places.CONFIGS / "shapes.toml"
 
 
 def run(out: Path, *overrides: str) -> list[dict]:

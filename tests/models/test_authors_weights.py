@@ -17,8 +17,7 @@ from ducos.errors import InputError
 from ducos.models import create
 from ducos.models.authors import arguments, convert
 from tests import parity_kit
-
-SHARED = Path(os.environ.get("DUCOS_SHARED", Path(__file__).parents[2] / "shared"))
+from tests.places import SHARED
 
 METHODS = ("djf", "djfr", "cunet", "dkn", "fdkn", "fdsr", "dctnet")
 

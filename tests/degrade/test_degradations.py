@@ -1,8 +1,5 @@
 """Degradations: equal to the field's tools where they claim it, seeded, and blind to holes."""
 
-import os
-from pathlib import Path
-
 import numpy as np
 import pytest
 import torch
@@ -17,8 +14,8 @@ from ducos.degrade.devices import lidar, misregister, stereo, tof
 from ducos.degrade.noise import compressed, compressed_as_released, noisy
 from ducos.errors import InputError
 from ducos.resize import low_size
+from tests.places import SHARED
 
-SHARED = Path(os.environ.get("DUCOS_SHARED", Path(__file__).parents[2] / "shared"))
 SENSORS = ("tof", "lidar", "stereo")
 RANDOM = {*SENSORS, "noisy", "noisy-tofdsr", "noisy-dornet", "compressed", "misregister"}
 RANDOM |= {"compressed-as-released", "compressed-as-released-nyu"}
