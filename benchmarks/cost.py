@@ -15,8 +15,7 @@ import time
 import torch
 
 from ducos.models import create
-from ducos.upscaling.catalogue import parameter_count
-from ducos.upscaling.upscaler import load
+from ducos.upscaling import load, parameter_count
 
 
 def main() -> None:

@@ -109,7 +109,7 @@ def measure(name: str) -> dict[str, Any]:
     import torch
 
     from ducos.models import create
-    from ducos.upscaling.catalogue import gmac, parameter_count
+    from ducos.upscaling import gmac, parameter_count
 
     torch.set_num_threads(1)
     torch.manual_seed(0)

@@ -24,7 +24,8 @@ import torch
 from torch.utils.flop_counter import FlopCounterMode
 
 from ducos.prompts import PROMPTS, create_prompt
-from ducos.upscaling.catalogue import SIZE, parameter_count
+from ducos.upscaling import parameter_count
+from ducos.upscaling.counting import SIZE
 
 ROW = "{:20} {:>5} {:>12} {:>8} {:>7} {:>10}"
 

@@ -22,7 +22,7 @@ from ducos.degrade.resampling import last_pixel
 from ducos.evaluation.cases import make_case, score
 from ducos.evaluation.protocols import find
 from ducos.evaluation.scoring import run_network
-from ducos.upscaling.upscaler import load
+from ducos.upscaling import load
 
 Floats = NDArray[np.float32]
 Size = tuple[int, int]  # (width, height), as Pillow and OpenCV count

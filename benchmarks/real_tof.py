@@ -37,7 +37,7 @@ from ducos.doctor.registration import misalignment
 from ducos.evaluation.metrics import delta, flying, mae, rmse
 from ducos.files import DepthMap
 from ducos.resize import low_size, moved
-from ducos.upscaling.upscaler import Result, load, super_resolve
+from ducos.upscaling import Result, load, super_resolve
 
 BORDER = 8
 FIELD_OF_VIEW = 60.0

@@ -49,7 +49,7 @@ from ducos.normalise import range_of
 from ducos.resize import bicubic, fill_holes, low_size, moved, nearest
 from ducos.training.augment import grained, punch_holes, remeasured, shaded, softened, wavered
 from ducos.training.patches import COARSEST_GRAIN, REACH
-from ducos.upscaling.upscaler import load, predict
+from ducos.upscaling import load, predict
 
 CASES = [
     *(("bicubic", ratio) for ratio in (2, 4, 8, 16)),

@@ -27,7 +27,7 @@ from PIL import Image
 from ducos import files
 from ducos.example import LOW, RGB, TRUTH
 from ducos.pictures.palette import write_image
-from ducos.upscaling.upscaler import Result, load, super_resolve
+from ducos.upscaling import Result, load, super_resolve
 
 CROP = 800
 

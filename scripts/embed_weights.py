@@ -13,7 +13,7 @@ from pathlib import Path
 
 from ducos.example import LOW, RGB, STORED, scores
 from ducos.models.checkpoint import ModelSpec, load_model, save_model, stored_weights
-from ducos.upscaling.upscaler import WEIGHTS, super_resolve
+from ducos.upscaling import WEIGHTS, super_resolve
 
 NAME = "ducos-tiny"
 PARTS = [

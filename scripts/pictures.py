@@ -40,8 +40,7 @@ from ducos.pictures.preview import (
 )
 from ducos.prompts.prompt import run_prompt
 from ducos.resize import bicubic, fill_holes, pad_to_multiple
-from ducos.upscaling import cloud_picture
-from ducos.upscaling.upscaler import Result, load, super_resolve
+from ducos.upscaling import Result, cloud_picture, load, super_resolve
 
 FOLDER = Path(__file__).parent.parent / "docs" / "pictures"
 LARGEST = 250_000  # bytes of a JPEG

@@ -14,11 +14,13 @@ import pytest
 from PIL import Image
 
 from ducos import files
-from ducos.batch import Options, Summary, examine_recording, run_batch
-from ducos.batch.rig import spread_out
+from ducos.batch import Summary, run_batch
+from ducos.doctor import examine_recording
+from ducos.doctor.rig import spread_out
 from ducos.errors import InputError
 from ducos.example import LOW, RGB
 from ducos.files import FramePair, find_pairs
+from ducos.upscaling import Options
 from tests.commands import ducos, ducos_here
 from tests.doctor.test_doctor import moved_pair
 

@@ -19,8 +19,7 @@ from ducos.cameras.cloud import (
 )
 from ducos.cameras.intrinsics import Camera, Extrinsics
 from ducos.errors import InputError
-from ducos.upscaling import cloud_picture
-from ducos.upscaling.upscaler import super_resolve
+from ducos.upscaling import cloud_picture, super_resolve
 
 CAMERA = Camera.from_field_of_view(64, 48, 60)
 
@@ -63,7 +62,8 @@ def test_ply_is_read_by_another_program(tmp_path):
 
 def test_mesh_never_spans_a_jump_and_faces_the_camera(tmp_path):
     depth, valid, rgb = scene()
-    vertices, triangles, _ = mesh(depth, valid, rgb, CAMERA)
+    surface = mesh(depth, valid, rgb, CAMERA)
+    vertices, triangles = surface.vertices, surface.triangles
     corners = vertices[triangles]
     assert np.ptp(corners[..., 2], axis=1).max() < 0.1
     # As many triangles as squares within one surface: all, less the box's outline and the hole.
@@ -75,7 +75,9 @@ def test_mesh_never_spans_a_jump_and_faces_the_camera(tmp_path):
     normals = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
     assert ((normals * corners[:, 0]).sum(1) < 0).all()
 
-    count = write_glb(tmp_path / "a.glb", depth, valid, rgb, CAMERA)
+    surface = mesh(depth, valid, rgb, CAMERA)
+    write_glb(tmp_path / "a.glb", surface)
+    count = len(surface.triangles)
     read = trimesh.load(tmp_path / "a.glb", force="mesh")
     assert len(read.faces) == count == len(triangles)
     assert np.allclose(
@@ -113,7 +115,7 @@ def test_doubt_flies_at_an_edge_and_stays_on_a_wall():
     assert found[:, 13].all()
     assert found.sum() == 20
     assert len(point_cloud(depth, valid, rgb, CAMERA, sigma=sigma)) == 29 * 20
-    vertices, _, _ = mesh(depth, valid, rgb, CAMERA, sigma=sigma)
+    vertices = mesh(depth, valid, rgb, CAMERA, sigma=sigma).vertices
     assert len(vertices) == 29 * 20 - 20  # and column 14, left alone beside the jump, has no side
 
 
@@ -143,7 +145,7 @@ def test_a_guess_in_a_hole_flies_unless_it_is_known():
     rgb = np.zeros((20, 30, 3), np.float32)
     kept = point_cloud(depth, valid, rgb, CAMERA, sigma=sigma, measured=measured)
     assert len(kept) == 590
-    vertices, _, _ = mesh(depth, valid, rgb, CAMERA, sigma=sigma, measured=measured)
+    vertices = mesh(depth, valid, rgb, CAMERA, sigma=sigma, measured=measured).vertices
     assert len(vertices) == 590
 
 

@@ -36,7 +36,7 @@ from ducos.errors import InputError
 from ducos.files.formats import WRITTEN_AS
 from ducos.hints import SENSORS
 from ducos.pictures.palette import write_image
-from ducos.upscaling.upscaler import Result, super_resolve
+from ducos.upscaling import Result, super_resolve
 from tests.files.test_damaged_files import GOOD_FILES, damaged, good_files, with_sound_checksums
 
 SECONDS = 20.0  # of computing per example; the usual one takes a hundredth of that

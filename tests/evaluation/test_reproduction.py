@@ -14,7 +14,7 @@ from PIL import Image
 
 from ducos.errors import InputError
 from ducos.evaluation import published
-from ducos.evaluation.reproduction import RECIPES, Report, reproduce, run_reproduction
+from ducos.evaluation.reproduction import RECIPES, Report, reproduce
 from ducos.evaluation.reproduction.ablations import released_network, training_commands
 from ducos.evaluation.reproduction.inputs import locate
 from ducos.evaluation.reproduction.recipes import CONSTANT, PROMPTS
@@ -34,7 +34,8 @@ from ducos.pictures.charts import (
 )
 from ducos.training.config import load_config
 from ducos.training.loop import train
-from ducos.upscaling.catalogue import parameter_count
+from ducos.upscaling import parameter_count
+from tests.commands import ducos_here
 from tests.places import CONFIGS
 
 BASELINES = [
@@ -223,10 +224,12 @@ def test_the_command_prints_json_and_nothing_else(
     make_dataset: MakeDataset, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     data = make_dataset("lu6", count=1)
-    common = {"data": data, "places": [], "models": ["bicubic"], "weights": [], "scales": [4.0]}
-    common |= {"protocol": None, "out": tmp_path / "out", "pictures": None, "images": 0}
-    run_reproduction("synthetic", datasets="lu, nyu", timed=False, as_json=True, **common)
-    printed = json.loads(capsys.readouterr().out)
+    code, out, _ = ducos_here(
+        capsys, "reproduce", "synthetic", "--datasets", "lu, nyu", "--data", data,
+        "--model", "bicubic", "--scale", 4, "-o", tmp_path / "out", "--json",
+    )  # fmt: skip
+    assert code == 0
+    printed = json.loads(out)
     assert printed["name"] == "synthetic"
     assert {line["dataset"] for line in printed["lines"]} == {"lu", "nyu"}
     assert len(printed["skipped"]) == 1

@@ -19,8 +19,9 @@ from ducos.evaluation.error_maps import error_limit
 from ducos.evaluation.metrics import METRICS
 from ducos.evaluation.protocols import PROTOCOLS
 from ducos.evaluation.results import Row, table
-from ducos.evaluation.scoring import evaluate, run_evaluation
+from ducos.evaluation.scoring import evaluate
 from ducos.models import Prediction, create
+from tests.commands import ducos_here
 
 UNIT = {"m": ("metre", 0.001), "level": ("0..255 code", 1.0)}
 
@@ -100,7 +101,7 @@ class Constant(nn.Module):
 
 @pytest.mark.parametrize(("protocol", "border"), [("synthetic", 6), ("synthetic-nocrop", 0)])
 def test_bicubic_is_what_pillow_gives_per_image(rooms: str, protocol: str, border: int) -> None:
-    row = evaluate("bicubic", rooms, protocol, [4], progress=False)[0]
+    row = evaluate("bicubic", rooms, protocol, [4])[0]
     expected = []
     for pair in open_dataset(rooms):
         error = 100 * pillow_errors(pair.target, 4, border)
@@ -117,7 +118,7 @@ def test_bicubic_is_what_pillow_gives_per_image(rooms: str, protocol: str, borde
 def test_level_zero_is_a_value_and_no_hole(codes: str) -> None:
     pair = open_dataset(codes)[0]
     assert (pair.target == 0).mean() > 0.02
-    row = evaluate("bicubic", codes, "synthetic-nocrop", [8], progress=False)[0]
+    row = evaluate("bicubic", codes, "synthetic-nocrop", [8])[0]
     error = pillow_errors(pair.target, 8, 0)
     assert row.figures["rmse"] == pytest.approx(np.sqrt(np.mean(error**2)), rel=1e-4)
     assert row.unit == "level"
@@ -127,7 +128,7 @@ def test_holes_of_the_target_are_not_scored(tmp_path: Path) -> None:
     depth = np.full((40, 48), 2000)
     depth[10:14, 20:26] = 0
     make_scene(tmp_path / "holed" / "one", depth)
-    row = evaluate("bicubic", f"bench:{tmp_path / 'holed'}", "synthetic", [4], progress=False)[0]
+    row = evaluate("bicubic", f"bench:{tmp_path / 'holed'}", "synthetic", [4])[0]
     assert row.figures["rmse"] == pytest.approx(0, abs=1e-4)
     assert math.isnan(row.figures["rmse_edge"])  # a hole is no edge either
     assert row.as_dict()["rmse_edge"] is None
@@ -135,7 +136,7 @@ def test_holes_of_the_target_are_not_scored(tmp_path: Path) -> None:
 
 def test_models_datasets_and_scales_multiply(rooms: str, codes: str) -> None:
     models = {"a": create("bicubic"), "b": Constant(0.5)}
-    rows = evaluate(models, [rooms, codes], "arbitrary", [1.5, 3.4], progress=False)
+    rows = evaluate(models, [rooms, codes], "arbitrary", [1.5, 3.4])
     assert [(row.dataset, row.scale, row.model) for row in rows] == [
         (dataset, scale, model)
         for dataset in ("rooms", "codes")
@@ -147,8 +148,8 @@ def test_models_datasets_and_scales_multiply(rooms: str, codes: str) -> None:
 
 def test_the_ground_truths_range_is_told_only_where_the_protocol_says_so(rooms: str) -> None:
     model = Constant(0.25).train()
-    told = evaluate({"c": model}, rooms, "synthetic-gt-range", [4], progress=False)[0]
-    honest = evaluate({"c": model}, rooms, "synthetic", [4], progress=False)[0]
+    told = evaluate({"c": model}, rooms, "synthetic-gt-range", [4])[0]
+    honest = evaluate({"c": model}, rooms, "synthetic", [4])[0]
     assert model.training
     for image, pair in zip(told.per_image, open_dataset(rooms), strict=True):
         height, width = (side // 4 * 4 for side in pair.target.shape)
@@ -159,7 +160,7 @@ def test_the_ground_truths_range_is_told_only_where_the_protocol_says_so(rooms: 
     assert honest.figures["rmse"] != pytest.approx(told.figures["rmse"], rel=1e-4)
     # Interpolation does not care about the range.
     rows = [
-        evaluate("bicubic", rooms, name, [4], progress=False)[0].figures
+        evaluate("bicubic", rooms, name, [4])[0].figures
         for name in ("synthetic", "synthetic-gt-range")
     ]
     assert rows[0]["rmse"] == pytest.approx(rows[1]["rmse"], rel=1e-4)
@@ -168,39 +169,39 @@ def test_the_ground_truths_range_is_told_only_where_the_protocol_says_so(rooms: 
 @pytest.mark.parametrize("protocol", ["noisy", "noisy-dornet", "compressed"])
 def test_noise_is_the_same_every_time_and_in_any_order(rooms: str, protocol: str) -> None:
     dataset = open_dataset(rooms)
-    first = evaluate("bicubic", [dataset], protocol, [4], progress=False)[0]
+    first = evaluate("bicubic", [dataset], protocol, [4])[0]
     torch.manual_seed(99)
     backwards = Subset(dataset, [1, 0], "backwards")
-    again = evaluate("bicubic", [backwards], protocol, [4], progress=False)[0]
+    again = evaluate("bicubic", [backwards], protocol, [4])[0]
     figures = {image["image"]: image["rmse"] for image in first.per_image}
     assert {image["image"]: image["rmse"] for image in again.per_image} == figures
-    clean = evaluate("bicubic", [dataset], "arbitrary", [4], progress=False)[0]
+    clean = evaluate("bicubic", [dataset], "arbitrary", [4])[0]
     assert first.figures["rmse"] > clean.figures["rmse"] + 1  # cm
 
 
 def test_the_released_compression_leaves_nothing_and_the_sound_one_does(rooms: str) -> None:
     def rmse(protocol: str) -> float:
-        return evaluate("bicubic", rooms, protocol, [4], progress=False)[0].figures["rmse"]
+        return evaluate("bicubic", rooms, protocol, [4])[0].figures["rmse"]
 
     assert rmse("compressed-as-released-nyu") > 4 * rmse("compressed")
     assert rmse("compressed-as-released") > 4 * rmse("compressed")
 
 
 def test_real_takes_the_sensors_map_and_its_scale(sensor: str, rooms: str) -> None:
-    row = evaluate("bicubic", sensor, "real", progress=False)[0]
+    row = evaluate("bicubic", sensor, "real")[0]
     assert row.figures["rmse"] == pytest.approx(2, abs=1e-3)
     assert (row.scale, row.input) == (2.5, "sensor")
     with pytest.raises(InputError, match=r"rooms, pair room0.*real sensor"):
-        evaluate("bicubic", rooms, "real", progress=False)
+        evaluate("bicubic", rooms, "real")
 
 
 def test_noise_goes_on_the_sensors_map_where_there_is_one(sensor: str, rooms: str) -> None:
     # The sensor's map is constant: its range is 0, so is the noise, and its offset remains.
-    row = evaluate("bicubic", sensor, "noisy", progress=False)[0]
+    row = evaluate("bicubic", sensor, "noisy")[0]
     assert row.figures["mae"] == pytest.approx(2, abs=1e-3)
     assert row.input == "sensor"
-    assert evaluate("bicubic", rooms, "noisy", progress=False)[0].input == "target"
-    assert evaluate("bicubic", sensor, "synthetic", [4], progress=False)[0].input == "target"
+    assert evaluate("bicubic", rooms, "noisy")[0].input == "target"
+    assert evaluate("bicubic", sensor, "synthetic", [4])[0].input == "target"
 
 
 @pytest.mark.parametrize(
@@ -236,16 +237,14 @@ def test_somebody_elses_files_are_scored(rooms: str, tmp_path: Path) -> None:
     for pair in open_dataset(rooms):  # 16-bit millimetres, 1 cm too far, at the uncut size
         millimetres = (1000 * pair.target + 10).round().astype(np.uint16)
         Image.fromarray(millimetres).save(theirs / f"{pair.name}.png")
-    row = evaluate("their method", rooms, scales=[4], predictions=theirs, progress=False)[0]
+    row = evaluate("their method", rooms, scales=[4], predictions=theirs)[0]
     assert row.model == "their method"
     assert row.figures["rmse"] == pytest.approx(1, abs=1e-3)
     assert row.figures["missing"] == 0
 
-    nameless = evaluate([], rooms, scales=[4], predictions=theirs, progress=False)[0]
+    nameless = evaluate([], rooms, scales=[4], predictions=theirs)[0]
     assert nameless.model == "theirs"
-    other_step = evaluate(
-        [], rooms, scales=[4], predictions=theirs, prediction_scale=0.002, progress=False
-    )[0]
+    other_step = evaluate([], rooms, scales=[4], predictions=theirs, prediction_scale=0.002)[0]
     assert other_step.figures["delta125"] == 0
 
 
@@ -254,12 +253,12 @@ def test_eight_bit_levels_are_levels(codes: str, tmp_path: Path) -> None:
     theirs.mkdir()
     target = open_dataset(codes)[0].target
     Image.fromarray(target.astype(np.uint8)).save(theirs / "one.png")
-    row = evaluate([], codes, scales=[4], predictions=theirs, progress=False)[0]
+    row = evaluate([], codes, scales=[4], predictions=theirs)[0]
     assert row.figures["rmse"] == 0
     assert row.figures["missing"] == 0  # though many are 0
     (theirs / "one.png").unlink()
     np.save(theirs / "one.npy", target + 1)
-    row = evaluate([], codes, scales=[4], predictions=theirs, progress=False)[0]
+    row = evaluate([], codes, scales=[4], predictions=theirs)[0]
     assert row.figures["rmse"] == 1
 
 
@@ -271,7 +270,7 @@ def test_a_missing_pixel_is_counted_and_not_excused(tmp_path: Path) -> None:
     theirs.mkdir()
     np.save(theirs / "one.npy", depth)
     flat = f"bench:{tmp_path / 'flat'}"
-    row = evaluate([], flat, scales=[4], predictions=theirs, progress=False)[0]
+    row = evaluate([], flat, scales=[4], predictions=theirs)[0]
     assert row.figures["missing"] == pytest.approx(10)
     assert row.figures["mae"] == pytest.approx(20)  # a tenth of the pixels is 200 cm off
     console = Console(width=120)
@@ -288,7 +287,7 @@ def test_files_that_cannot_be_scored_are_explained(rooms: str, codes: str, tmp_p
 
     def problem(dataset: str = rooms) -> str:
         with pytest.raises(InputError) as caught:
-            evaluate([], dataset, scales=[4], predictions=theirs, progress=False)
+            evaluate([], dataset, scales=[4], predictions=theirs)
         return str(caught.value)
 
     assert "no prediction for this pair" in problem()
@@ -309,9 +308,9 @@ def test_one_folder_does_not_serve_two_scales_or_datasets(
     theirs = tmp_path / "theirs"
     (theirs / "rooms").mkdir(parents=True)
     with pytest.raises(InputError, match=r"rooms/x4"):
-        evaluate([], rooms, scales=[4, 8], predictions=theirs, progress=False)
+        evaluate([], rooms, scales=[4, 8], predictions=theirs)
     with pytest.raises(InputError, match=r"codes/x4"):
-        evaluate([], [codes, rooms], scales=[4], predictions=theirs, progress=False)
+        evaluate([], [codes, rooms], scales=[4], predictions=theirs)
 
 
 # --------------------------------------------------------------------------- files and screen
@@ -319,7 +318,7 @@ def test_one_folder_does_not_serve_two_scales_or_datasets(
 
 def test_results_files_tell_everything(rooms: str, tmp_path: Path) -> None:
     out = tmp_path / "new" / "out"
-    rows = evaluate({"c": create("djf")}, rooms, "synthetic", [4, 8], out=out, progress=False)
+    rows = evaluate({"c": create("djf")}, rooms, "synthetic", [4, 8], out=out)
     results = json.loads((out / "results.json").read_text(), parse_constant=pytest.fail)
     assert results["complete"]
     assert results["protocol"] == json.loads(json.dumps(PROTOCOLS["synthetic"].card()))
@@ -340,14 +339,14 @@ def test_results_files_tell_everything(rooms: str, tmp_path: Path) -> None:
 
 def test_different_weights_have_different_digests(rooms: str, tmp_path: Path) -> None:
     models = {"a": create("djf"), "b": create("djf")}
-    evaluate(models, rooms, scales=[4], out=tmp_path / "out", progress=False)
+    evaluate(models, rooms, scales=[4], out=tmp_path / "out")
     about = json.loads((tmp_path / "out/results.json").read_text())["models"]
     assert about["a"]["weights_sha256"] != about["b"]["weights_sha256"]
 
 
 def test_error_sheets(rooms: str, tmp_path: Path) -> None:
     models = {"bicubic": create("bicubic"), "half": Constant(0.5)}
-    evaluate(models, rooms, scales=[4], out=tmp_path, pictures=5, progress=False)
+    evaluate(models, rooms, scales=[4], out=tmp_path, pictures=5)
     folder = tmp_path / "pictures" / "rooms" / "x4"
     assert sorted(path.name for path in folder.iterdir()) == ["room0.png", "room1.png"]
     with Image.open(folder / "room0.png") as picture:
@@ -371,14 +370,12 @@ def test_the_error_scale_is_round_and_common() -> None:
     assert error_limit([np.zeros(0)]) == 1
 
 
-def test_json_is_all_there_is_on_stdout(
-    rooms: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    run_evaluation(
-        models=["bicubic"], datasets=[rooms], protocol="synthetic", scales=[4.0], out=None,
-        predictions=None, save_predictions=False, pictures=0, as_json=True,
-    )  # fmt: skip
-    printed = json.loads(capsys.readouterr().out)
+def test_json_is_all_there_is_on_stdout(rooms: str, capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = ducos_here(
+        capsys, "eval", "--model", "bicubic", "--dataset", rooms, "--scale", "4", "--json"
+    )
+    assert code == 0
+    printed = json.loads(out)
     assert list(printed) == ["rows"]
     (row,) = printed["rows"]
     assert {"model", "dataset", "protocol", "scale", "images", *METRICS} <= row.keys()
@@ -389,16 +386,24 @@ def test_json_is_all_there_is_on_stdout(
 def test_the_table_fits_a_terminal_and_names_the_protocol(
     sensor: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    run_evaluation(
-        models=["bicubic"], datasets=[sensor], protocol="real", scales=[4.0], out=None,
-        predictions=None, save_predictions=False, pictures=0, as_json=False,
-    )  # fmt: skip
-    printed = capsys.readouterr()
-    assert PROTOCOLS["real"].label in printed.out
-    assert "2.000" in printed.out
-    assert "×2.5" in printed.out
-    assert max(map(len, printed.out.splitlines())) <= 80
-    assert "takes the scale from the data" in printed.err
+    code, out, err = ducos_here(
+        capsys,
+        "eval",
+        "--model",
+        "bicubic",
+        "--dataset",
+        sensor,
+        "--protocol",
+        "real",
+        "--scale",
+        "4",
+    )
+    assert code == 0
+    assert PROTOCOLS["real"].label in out
+    assert "2.000" in out
+    assert "×2.5" in out
+    assert max(map(len, out.splitlines())) <= 80
+    assert "takes the scale from the data" in err
 
 
 def test_mistakes_are_explained_before_any_work(rooms: str, codes: str, tmp_path: Path) -> None:

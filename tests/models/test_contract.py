@@ -11,7 +11,7 @@ from ducos.models import MODELS, Prediction, create
 from ducos.models.checkpoint import ModelSpec, load_model, save_model, stored_weights
 from ducos.prompts import PROMPTS
 from ducos.training.losses import masked_mean
-from ducos.upscaling.upscaler import predict
+from ducos.upscaling import predict
 
 TINY: dict[str, Any] = {"prompt": "tiny", "prompt_options": {"widths": [6, 6, 8, 8]}}
 VIT: dict[str, Any] = {"prompt": "depth-anything-v2-s", "prompt_options": {"side": 28}}

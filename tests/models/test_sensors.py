@@ -9,7 +9,7 @@ import torch
 from PIL import Image
 from torch import Tensor, nn
 
-from ducos.batch import Options, run_batch
+from ducos.batch import run_batch
 from ducos.data import open_dataset
 from ducos.data.pair import Pair
 from ducos.data.shapes import Shapes
@@ -26,7 +26,7 @@ from ducos.training.loop import forward
 from ducos.training.patches import SENSOR, PatchBatches
 from ducos.training.run import load_start
 from ducos.training.validation import validate
-from ducos.upscaling.upscaler import predict, super_resolve
+from ducos.upscaling import Options, predict, super_resolve
 from tests.commands import ducos, ducos_here
 
 SMALL = {"prompt_options": {"widths": [6, 6, 8, 8]}, "channels": 8}
@@ -237,7 +237,7 @@ def test_evaluation_tells_it_of_maps_as_they_are(recording: Path) -> None:
     def rmse(protocol: str, sensor: str) -> float:
         spec = f"folder:{recording},sensor={sensor}"
         scales = () if protocol == "real" else (4.0,)
-        (row,) = evaluate({"told": network()}, spec, protocol, scales, progress=False)
+        (row,) = evaluate({"told": network()}, spec, protocol, scales)
         return row.figures["rmse"]
 
     assert rmse("real", "tof") != rmse("real", "unknown")

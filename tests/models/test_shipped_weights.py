@@ -7,8 +7,7 @@ from ducos import files
 from ducos.degrade.devices import tof
 from ducos.example import LOW, RGB, TRUTH, scores
 from ducos.models.checkpoint import load_model
-from ducos.upscaling.catalogue import parameter_count
-from ducos.upscaling.upscaler import WEIGHTS, default_model, super_resolve
+from ducos.upscaling import WEIGHTS, default_model, parameter_count, super_resolve
 
 FILES = sorted(WEIGHTS.glob("*.safetensors"))
 

@@ -21,7 +21,7 @@ from ducos.models.tiling import can_tile, needs_tiles, predict_tiled
 from ducos.models.tiling.blocks import Moments, moments, residual_group
 from ducos.models.tiling.rows import Rows, Workspace, padded, resized, whole
 from ducos.resize import Size, bicubic, bilinear, pad_to_multiple
-from ducos.upscaling.upscaler import load
+from ducos.upscaling import load
 
 CPU = torch.device("cpu")
 SCANT = 1  # byte: every map goes to a file, every strip is as low as it may be

@@ -50,31 +50,29 @@ def test_models_refuse_them_too() -> None:
 
 
 def test_accepted_weights_load_and_are_shown(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     path = weight_file("unidepth-v2-s", tmp_path)
-    assert capsys.readouterr() == ("", "")  # random weights have no terms to show
+    assert caplog.messages == []  # random weights have no terms to show
     prompt = create_prompt("unidepth-v2-s", weights=path, accept_noncommercial=True)
-    out, err = capsys.readouterr()
-    assert out == ""
-    assert err.count("\n") == 1
-    assert "unidepth-v2-s" in err
-    assert "CC-BY-NC-4.0; non-commercial use only" in err
-    assert str(path) in err
+    (said,) = caplog.messages
+    assert "unidepth-v2-s" in said
+    assert "CC-BY-NC-4.0; non-commercial use only" in said
+    assert str(path) in said
     assert not any(parameter.requires_grad for parameter in prompt.parameters())
 
 
-def test_unstated_licences_get_a_note(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_unstated_licences_get_a_note(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     create_prompt("depthformer-swint", weights=weight_file("depthformer-swint", tmp_path))
-    assert "licence none stated; without one the authors keep all rights" in capsys.readouterr().err
+    assert "licence none stated; without one the authors keep all rights" in caplog.text
 
 
 def test_free_weights_load_without_a_word_about_terms(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     path = weight_file("dinov2-s", tmp_path)
     create_prompt("dinov2-s", weights=path)
-    assert capsys.readouterr().err == f"dinov2-s: weights from {path}, licence Apache-2.0\n"
+    assert caplog.messages == [f"dinov2-s: weights from {path}, licence Apache-2.0"]
 
 
 def test_checkpoints_leave_loaded_frozen_weights_out(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ import torch
 
 from ducos.models import create
 from ducos.prompts import PROMPTS, create_prompt
-from ducos.upscaling.catalogue import parameter_count
+from ducos.upscaling import parameter_count
 from tests.parity_kit import facts
 
 FUSION = 9_362_635  # the depth branch; the rest of 34 381 708 is adapter and Depth Anything v2 S

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from ducos.errors import InputError
 from ducos.models import create
-from ducos.upscaling.upscaler import load, memory_limit, super_resolve
+from ducos.upscaling import load, memory_limit, super_resolve
 
 
 def scene(h: int = 12, w: int = 16, H: int = 48, W: int = 64) -> tuple[np.ndarray, np.ndarray]:
@@ -141,7 +141,13 @@ def test_consistent_with_values_as_good_as_zero() -> None:
     assert np.isfinite(result.depth).all()
 
 
-@pytest.mark.parametrize("shift", [(32, 0), (0, -24), (np.nan, 0), (0, np.inf)])
+@pytest.mark.parametrize("shift", [(np.nan, 0), (0, np.inf), (1, 2, 3), "right"])
+def test_a_shift_is_two_numbers_or_a_word(shift: object) -> None:
+    with pytest.raises(InputError, match="shift is check, auto, off, or pixels"):
+        super_resolve(*scene(), model="bicubic", unit="m", shift=shift)
+
+
+@pytest.mark.parametrize("shift", [(32, 0), (0, -24)])
 def test_a_shift_without_overlap_is_refused(shift: tuple[float, float]) -> None:
     with pytest.raises(InputError, match="half of its 64×48"):
         super_resolve(*scene(), model="bicubic", unit="m", shift=shift)

@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING
 from ducos.lazy import doors
 
 if TYPE_CHECKING:
-    from ducos.batch.frame import Options, write_preview, write_result
-    from ducos.batch.recording import RecordingReport, examine_recording
     from ducos.batch.run import Summary, run_batch
 else:
     __getattr__, __dir__, __all__ = doors(__name__)

@@ -14,26 +14,20 @@ from pathlib import Path, PurePosixPath
 from queue import SimpleQueue
 from typing import Any
 
-import numpy as np
-
 from ducos import __version__
-from ducos.batch.frame import Options
 from ducos.batch.journal import UNFINISHED, Journal, Record, claimed, digest_of, stamps_of
-from ducos.batch.rig import rig_shift
 from ducos.batch.worker import Answer, Job, Worker
-from ducos.doctor import Correction, parse_shift
+from ducos.doctor import Correction, rig_shift
 from ducos.errors import InputError
 from ducos.files import (
     PREVIEWS,
     Failure,
     FramePair,
-    as_depth,
     atomic_write,
     picture_size,
     result_names,
 )
-from ducos.hints import sensor_index
-from ducos.upscaling import WEIGHTS, memory_limit, resolve
+from ducos.upscaling import Options, default_model, find_weights, load
 
 FAILURES = "failures.csv"
 
@@ -106,9 +100,9 @@ def run_batch(
     options = options or Options()
     folder = Path(out)
     names = result_names(pairs, suffix)
-    check(pairs, folder, names, options, workers)
-    shift = rig_shift(pairs, options)
-    options = replace(options, shift=f"{shift.x:g},{shift.y:g}")
+    check(pairs, folder, names, workers)
+    shift = rig_shift(pairs, options.shift, options.unit, options.scale)
+    options = replace(options, shift=(shift.x, shift.y))
     settings = settings_of(options)
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -149,18 +143,12 @@ def run_batch(
 # Before the work
 
 
-def check(
-    pairs: Sequence[FramePair], folder: Path, names: list[str], options: Options, workers: int
-) -> None:
+def check(pairs: Sequence[FramePair], folder: Path, names: list[str], workers: int) -> None:
     """Refuse what would go wrong for every pair, and results that would replace inputs."""
     if not pairs:
         raise InputError("got no pairs, expected at least one")
     if workers < 1:
         raise InputError(f"got {workers} workers, expected at least 1")
-    as_depth(np.ones((2, 2), np.float32), options.unit, scale=options.scale)  # or complain
-    memory_limit(options.tile)  # or complain
-    parse_shift(options.shift)  # or complain
-    sensor_index(options.sensor)  # or complain
     inputs = {
         os.path.realpath(path)
         for pair in pairs
@@ -175,11 +163,12 @@ def check(
 
 
 def settings_of(options: Options) -> dict[str, Any]:
-    """All that decides a result's bytes beside its inputs; refuses a model that has no weights."""
-    _, name = resolve(options.model, accept_noncommercial=options.accept_noncommercial)
-    embedded = WEIGHTS / f"{name}.safetensors"
-    weights = digest_of(embedded if embedded.is_file() else Path(name))
-    return {**asdict(options), "model": name, "weights": weights, "ducos": __version__}
+    """All that decides a result's bytes beside its inputs; refuses a model that cannot be used."""
+    load(options.model, accept_noncommercial=options.accept_noncommercial)
+    name = default_model() if options.model is None else str(options.model)
+    weights = find_weights(name)
+    digest = None if weights is None else digest_of(weights)
+    return {**options.plain(), "model": name, "weights": digest, "ducos": __version__}
 
 
 @contextmanager

@@ -13,11 +13,13 @@ import sys
 import tempfile
 from contextlib import suppress
 from dataclasses import asdict, dataclass
-from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
-from ducos.batch.frame import Options, upscale_files
 from ducos.errors import InputError
+from ducos.upscaling import Options
+
+if TYPE_CHECKING:
+    from ducos.upscaling import Upscaler
 
 ONE_THREAD = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 
@@ -78,7 +80,7 @@ class Worker:
         )
         if self.closed:  # meanwhile, by another thread
             self.process.kill()
-        if not self._exchange(asdict(self.options)):
+        if not self._exchange(self.options.plain()):
             raise InputError(
                 f"a worker could not start: {self._cause_of_death()}; with fewer --workers each "
                 "has more memory"
@@ -115,35 +117,28 @@ class Worker:
 
 def serve(requests: IO[str], answers: IO[str]) -> None:
     """The process's own end: answer requests until they end."""
-    import torch
+    from ducos.upscaling import Upscaler
 
-    from ducos.upscaling import resolve
-
-    torch.set_num_threads(1)
-    options = Options(**json.loads(requests.readline()))
-    resolve(options.model, accept_noncommercial=options.accept_noncommercial)
+    settings = json.loads(requests.readline())
+    upscaler = Upscaler(**{**settings, "threads": settings["threads"] or 1})
     print(json.dumps({"ready": True}), file=answers, flush=True)
     for line in requests:
-        answer = work_on(Job(**json.loads(line)), options)
+        answer = work_on(Job(**json.loads(line)), upscaler)
         print(json.dumps(asdict(answer)), file=answers, flush=True)
 
 
-def work_on(job: Job, options: Options) -> Answer:
+def work_on(job: Job, upscaler: "Upscaler") -> Answer:
     """Super-resolve one pair; whatever goes wrong with it must not end the process."""
     try:
-        low = upscale_files(
-            Path(job.rgb),
-            Path(job.depth),
-            Path(job.mask) if job.mask else None,
-            Path(job.out),
-            Path(job.preview) if job.preview else None,
-            options,
-        )
+        result = upscaler(job.rgb, job.depth, mask=job.mask)
+        result.save(job.out)
+        if job.preview:
+            result.preview(job.preview)
     except InputError as problem:
         return Answer(error=str(problem))
     except Exception as problem:
         return Answer(error=f"{type(problem).__name__}: {problem}")
-    return Answer(low.unit, low.scale)
+    return Answer(result.low.unit, result.low.scale)
 
 
 if __name__ == "__main__":

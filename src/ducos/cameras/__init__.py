@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     )
     from ducos.cameras.cloud import (
         Cloud,
+        Mesh,
         flying_pixels,
         flying_share,
         mesh,
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
         write_ply,
     )
     from ducos.cameras.intrinsics import Camera, Extrinsics
+    from ducos.cameras.outputs import check_cloud_output, check_mesh_output
     from ducos.cameras.registration import register, registered
 else:
     __getattr__, __dir__, __all__ = doors(__name__)

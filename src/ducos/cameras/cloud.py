@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 from scipy import ndimage
 
 from ducos.cameras.intrinsics import Camera, Extrinsics
+from ducos.cameras.outputs import check_cloud_output, check_mesh_output
 from ducos.errors import InputError
-from ducos.files import atomic_write, check_output
+from ducos.files import atomic_write
 
 Floats = NDArray[np.float32]
 Mask = NDArray[np.bool_]
@@ -36,6 +37,23 @@ class Cloud:
 
     def __len__(self) -> int:
         return len(self.points)
+
+    def save(self, path: str | Path) -> None:
+        """Write it as .ply."""
+        write_ply(path, self)
+
+
+@dataclass
+class Mesh:
+    """vertices (N, 3) float32 metres, triangles (M, 3) of them, colours (N, 3) uint8."""
+
+    vertices: Floats
+    triangles: NDArray[np.int64]
+    colours: Bytes
+
+    def save(self, path: str | Path) -> None:
+        """Write it as .glb."""
+        write_glb(path, self)
 
 
 def point_cloud(
@@ -150,8 +168,7 @@ def reprojected(cloud: Cloud, camera: Camera) -> tuple[NDArray[np.float64], NDAr
 
 def write_ply(path: str | Path, cloud: Cloud) -> None:
     """Binary PLY: float x y z in metres, uchar red green blue."""
-    if check_output(path).suffix.lower() != ".ply":
-        raise InputError(f"a point cloud is written as .ply, got {path}")
+    check_cloud_output(path)
     if not len(cloud):
         raise InputError(f"{path} was not written: the cloud has no point")
     vertex = np.empty(len(cloud), np.dtype([("xyz", "<f4", 3), ("rgb", "u1", 3)]))
@@ -181,8 +198,8 @@ def mesh(
     measured: Mask | None = None,
     drop_flying: bool = True,
     steepest: float = STEEPEST,
-) -> tuple[Floats, NDArray[np.int64], Bytes]:
-    """Vertices (N, 3), triangles (M, 3) and vertex colours (N, 3); none spans a depth jump.
+) -> Mesh:
+    """The surface through the valid pixels of a depth map; no triangle spans a depth jump.
 
     Vertices are in the camera's frame; triangles face the camera.
     """
@@ -205,38 +222,21 @@ def mesh(
     used, triangles = np.unique(corners[whole], return_inverse=True)
     v, u = used // W, used % W
     vertices = camera.directions(u, v) * depth[v, u][:, None].astype(np.float64)
-    return vertices.astype(np.float32), triangles.reshape(-1, 3), _as_bytes(rgb[v, u])
+    return Mesh(vertices.astype(np.float32), triangles.reshape(-1, 3), _as_bytes(rgb[v, u]))
 
 
-def write_glb(
-    path: str | Path,
-    depth: Floats,
-    valid: Mask,
-    rgb: Floats,
-    camera: Camera,
-    *,
-    sigma: Floats | None = None,
-    measured: Mask | None = None,
-    drop_flying: bool = True,
-) -> int:
-    """Write the coloured mesh of a depth map as binary glTF; returns the number of triangles."""
-    if check_output(path).suffix.lower() != ".glb":
-        raise InputError(f"a mesh is written as .glb, got {path}")
-    try:
-        import trimesh
-    except ImportError:
-        raise InputError("meshes need trimesh: pip install trimesh") from None
-    vertices, triangles, colours = mesh(
-        depth, valid, rgb, camera, sigma=sigma, measured=measured, drop_flying=drop_flying
-    )
-    if not len(triangles):
+def write_glb(path: str | Path, mesh: Mesh) -> None:
+    """Write a coloured mesh as binary glTF, whose y points up and z backwards."""
+    check_mesh_output(path)
+    import trimesh
+
+    if not len(mesh.triangles):
         raise InputError(f"{path} was not written: no two neighbouring pixels form a surface")
-    upright = vertices * np.array([1, -1, -1], np.float32)
-    opaque = np.column_stack([colours, np.full(len(colours), 255, np.uint8)])
-    surface = trimesh.Trimesh(upright, triangles, vertex_colors=opaque, process=False)
+    upright = mesh.vertices * np.array([1, -1, -1], np.float32)
+    opaque = np.column_stack([mesh.colours, np.full(len(mesh.colours), 255, np.uint8)])
+    surface = trimesh.Trimesh(upright, mesh.triangles, vertex_colors=opaque, process=False)
     with atomic_write(path) as temporary:
         surface.export(temporary, file_type="glb")
-    return len(triangles)
 
 
 def _as_bytes(colours: Floats) -> Bytes:

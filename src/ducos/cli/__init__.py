@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from ducos.cli import batch, doctor, installation, research, synth, upscale
+from ducos.cli import batch, doctor, evaluate, installation, research, synth, upscale
 from ducos.errors import InputError
 
 app = typer.Typer(
@@ -24,8 +24,8 @@ app.command()(batch.batch)
 app.command()(doctor.doctor)
 app.command("models")(installation.list_models)
 app.command()(research.train)
-app.command("eval")(research.evaluate)
-app.command("reproduce")(research.reproduce_table)
+app.command("eval")(evaluate.evaluate)
+app.command("reproduce")(evaluate.reproduce_table)
 app.command("convert")(research.convert_weights)
 app.command()(synth.synth)
 app.command("synth-assets")(synth.synth_assets)

@@ -10,19 +10,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ducos.cli.options import (
-    AcceptNoncommercial,
-    AnyAspect,
-    Consistent,
-    Json,
-    KeepHoles,
-    Model,
-    Scale,
-    Sensor,
-    Shift,
-    Tile,
-    Unit,
-)
+from ducos.cli.options import Json, takes_options
+from ducos.files import find_pairs
+from ducos.upscaling import Options
 
 if TYPE_CHECKING:
     from ducos.batch import Summary
@@ -30,7 +20,9 @@ if TYPE_CHECKING:
 MOST_FAILURES_SHOWN = 20
 
 
+@takes_options(leave=("mask", "field_of_view"))
 def batch(
+    options: Options,
     source: Annotated[
         Path,
         typer.Argument(
@@ -39,16 +31,6 @@ def batch(
         ),
     ],
     out: Annotated[Path, typer.Option("-o", "--out", help="Folder for the results.")],
-    model: Model = None,
-    unit: Unit = "auto",
-    scale: Scale = None,
-    sensor: Sensor = "unknown",
-    keep_holes: KeepHoles = False,
-    consistent: Consistent = False,
-    any_aspect: AnyAspect = False,
-    shift: Shift = "check",
-    tile: Tile = "auto",
-    accept_noncommercial: AcceptNoncommercial = False,
     suffix: Annotated[
         str, typer.Option(help="Format of the results: .png, .exr, .npz, .npy, .tif, .pfm, .h5")
     ] = ".png",
@@ -72,22 +54,9 @@ def batch(
 
     Example: ducos batch recording -o sharp --suffix .exr --workers 4
     """
-    from ducos.batch import Options, run_batch
-    from ducos.files import find_pairs
-
     found = find_pairs(source)
-    options = Options(
-        model=model,
-        unit=unit,
-        scale=scale,
-        keep_holes=keep_holes,
-        consistent=consistent,
-        any_aspect=any_aspect,
-        sensor=sensor,
-        shift=shift,
-        tile=tile,
-        accept_noncommercial=accept_noncommercial,
-    )
+    from ducos.batch import run_batch
+
     with progress_bar(quiet=as_json) as progress, resumable():
         summary = run_batch(
             found.pairs,
@@ -99,7 +68,7 @@ def batch(
             unmatched=found.unmatched,
             progress=progress,
         )
-    if found.layout == "tum" and unit == "auto" and scale is None:
+    if found.layout == "tum" and options.unit == "auto" and options.scale is None:
         summary.warnings.append(
             "TUM's own recordings store 5000 steps per metre: if this is one, pass --scale 0.0002"
         )

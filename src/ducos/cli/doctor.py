@@ -2,29 +2,30 @@
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ducos.cli.options import Json
+from ducos.cli.options import Json, takes_options
 from ducos.cli.progress import waiting
 from ducos.errors import InputError
+from ducos.files import existing_file, find_pairs
+from ducos.pictures import check_image_output
+from ducos.upscaling import Options
 
 if TYPE_CHECKING:
-    from ducos.batch import RecordingReport
-    from ducos.doctor import Report
+    from ducos.doctor import RecordingReport, Report
 
 
+@takes_options("unit", "scale", "mask")
 def doctor(
+    options: Options,
     rgb: Annotated[
         Path, typer.Argument(help="Colour image; or a folder or CSV file as `ducos batch` takes.")
     ],
     depth: Annotated[
         Path | None, typer.Argument(help="Depth map; none for a folder or CSV file.")
     ] = None,
-    unit: Annotated[str, typer.Option(help="auto, m, mm, cm, relative.")] = "auto",
-    scale: Annotated[float | None, typer.Option(help="Metres per stored value.")] = None,
-    mask: Annotated[Path | None, typer.Option(help="Image that is 0 where invalid.")] = None,
     report: Annotated[
         Path | None, typer.Option(help="Also write a picture; of a recording, its worst frame.")
     ] = None,
@@ -36,22 +37,25 @@ def doctor(
 
     Example: ducos doctor rgb.png depth.png --report look.png
     """
-    from ducos.doctor import examine
-    from ducos.files import check_output
-
     if report:
-        check_output(report)
+        check_image_output(report)
+    reading: dict[str, Any] = {"unit": options.unit, "scale": options.scale}
     found: Report | RecordingReport
     shown: Report | None
     if depth is not None:
-        found = shown = examine(rgb, depth, unit=unit, scale=scale, mask=mask)
-    else:
-        from ducos.batch import examine_recording
-        from ducos.files import find_pairs
+        existing_file(rgb)
+        existing_file(depth)
+        with waiting("looking at the pair", quiet=as_json):
+            from ducos.doctor import examine
 
-        check_recording(rgb, mask)
+            found = shown = examine(rgb, depth, mask=options.mask, **reading)
+    else:
+        check_recording(rgb, options.mask)
+        pairs = find_pairs(rgb)
+        from ducos.doctor import examine_recording
+
         with waiting("looking at frames", quiet=as_json) as progress:
-            found = examine_recording(find_pairs(rgb), unit=unit, scale=scale, progress=progress)
+            found = examine_recording(pairs, progress=progress, **reading)
         shown = found.worst_frame
     if report and shown is None:
         print(f"no frame could be read: nothing to show in {report}", file=sys.stderr)

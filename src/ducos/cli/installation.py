@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from ducos.cli.options import Json
+from ducos.cli.progress import waiting, wide_console
 
 
 def list_models(
@@ -20,7 +21,6 @@ def list_models(
     if as_json:
         print(json.dumps({"prompts" if prompts else "models": rows}))
         return
-    from rich.console import Console
     from rich.table import Table
 
     table = Table(box=None)
@@ -29,10 +29,7 @@ def list_models(
         table.add_column(title, justify="right" if number else "left", no_wrap=title != "about")
     for row in rows:
         table.add_row(*(_cell(value) for value in row.values()))
-    console = Console()
-    if not console.is_terminal:
-        console = Console(width=160)  # into files and pipes: no need to fold
-    console.print(table)
+    wide_console().print(table)
 
 
 def _cell(value: Any) -> str:
@@ -48,9 +45,18 @@ def demo(
     model: Annotated[str | None, typer.Option(help="Name or weight file.")] = None,
 ) -> None:
     """Super-resolve the bundled example: depth, a picture, and figures against the truth."""
-    from ducos.example import run_demo
+    from rich.table import Table
 
-    run_demo(out, model)
+    with waiting("super-resolving the example", quiet=False):
+        from ducos.example import run_demo
+
+        made = run_demo(out, model)
+    table = Table("model", "RMSE cm", "MAE cm", box=None)
+    for name, figures in made.items():
+        table.add_row(name, f"{figures['rmse_cm']:.2f}", f"{figures['mae_cm']:.2f}")
+    wide_console().print(table)
+    files = [file for figures in made.values() for file in figures["files"]]
+    print("wrote", *files, sep="\n  ")
 
 
 def selftest(as_json: Json = False) -> None:

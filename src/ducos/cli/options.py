@@ -1,45 +1,57 @@
-"""Options that mean the same in several commands."""
+"""Options of commands that are not the command's own: generated from `ducos.upscaling.Options`."""
 
-from typing import Annotated
+import inspect
+from collections.abc import Callable
+from dataclasses import Field
+from typing import Annotated, Any
 
 import typer
 
+from ducos.upscaling import OPTIONS, Options
+
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
-Model = Annotated[
-    str | None,
-    typer.Option(help="Name from `ducos models` or a weight file. Default: the embedded one."),
-]
-Unit = Annotated[str, typer.Option(help="Of the stored depth: auto, m, mm, cm, relative.")]
-Scale = Annotated[float | None, typer.Option(help="Metres per stored value, instead of a unit.")]
-KeepHoles = Annotated[
-    bool, typer.Option("--keep-holes", help="Leave holes invalid instead of filling them.")
-]
-Consistent = Annotated[
-    bool,
-    typer.Option("--consistent", help="Make the result agree with the input when shrunk again."),
-]
-AcceptNoncommercial = Annotated[
-    bool,
-    typer.Option(
-        "--accept-noncommercial", help="Use a prompt whose weights forbid commercial use."
-    ),
-]
-AnyAspect = Annotated[bool, typer.Option("--any-aspect", help="Accept differing aspect ratios.")]
-Tile = Annotated[
-    str, typer.Option(help="Memory for strips of a large picture: auto, off, or such as 400MB.")
-]
-Sensor = Annotated[
-    str,
-    typer.Option(
-        help="What made the depth map, if you know: tof (Kinect v2, Azure Kinect, Femto, phones'"
-        " ToF), lidar (iPhone, iPad), stereo (RealSense, ZED, OAK-D, Kinect v1)."
-    ),
-]
-Shift = Annotated[
-    str,
-    typer.Option(
-        help="Where the depth lies on the colour image: pixels too far right and down, such as"
-        " 12,-3; check measures it as `ducos doctor` does and warns, auto also moves it back if"
-        " sure, off does not look."
-    ),
-]
+
+
+def takes_options(*names: str, leave: tuple[str, ...] = ()) -> Callable[..., Callable[..., None]]:
+    """A command whose parameter `options` is filled from the command line.
+
+    Args:
+        names: of the fields to show; none given: all. leave: fields that make no sense here.
+    """
+    chosen = [each for each in OPTIONS.values() if each.name in (names or OPTIONS)]
+    shown = [each for each in chosen if each.name not in leave]
+
+    def given(command: Callable[..., None]) -> Callable[..., None]:
+        def run(**arguments: Any) -> None:
+            said = {each.name: arguments.pop(each.name) for each in shown}
+            command(**arguments, options=Options(**said))
+
+        own = [
+            parameter
+            for parameter in inspect.signature(command, eval_str=True).parameters.values()
+            if parameter.name != "options"
+        ]
+        parameters = [
+            parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY)
+            for parameter in (*own, *map(parameter_of, shown))
+        ]
+        run.__name__, run.__doc__ = command.__name__, command.__doc__
+        run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+        run.__annotations__ = {each.name: each.annotation for each in parameters}
+        return run
+
+    return given
+
+
+def parameter_of(option: "Field[Any]") -> inspect.Parameter:
+    """The command-line form of a field: its type, its flag and its sentence."""
+    typed, flag = option.metadata["typed"], "--" + option.name.replace("_", "-")
+    about = typer.Option(
+        flag, help=option.metadata["help"], rich_help_panel=option.metadata["panel"]
+    )
+    return inspect.Parameter(
+        option.name,
+        inspect.Parameter.KEYWORD_ONLY,
+        default=option.default,
+        annotation=Annotated[typed, about],
+    )

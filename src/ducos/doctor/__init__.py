@@ -9,11 +9,14 @@ from ducos.lazy import doors
 
 if TYPE_CHECKING:
     from ducos.doctor.colour import check_shift
-    from ducos.doctor.correction import Correction, common_shift, parse_shift, shift_to_undo
+    from ducos.doctor.correction import common_shift, shift_to_undo
     from ducos.doctor.examination import examine, look_at, place
     from ducos.doctor.findings import SEVERITIES, Finding, Report, as_json, as_lines, worst_of
     from ducos.doctor.picture import report_picture
+    from ducos.doctor.recording import RecordingReport, examine_recording
     from ducos.doctor.refinement import View
     from ducos.doctor.registration import common_misalignment, misalignment
+    from ducos.doctor.rig import rig_shift
+    from ducos.doctor.shift_option import Correction, parse_shift
 else:
     __getattr__, __dir__, __all__ = doors(__name__)

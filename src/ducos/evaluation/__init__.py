@@ -10,7 +10,9 @@ from ducos.lazy import doors
 if TYPE_CHECKING:
     from ducos.evaluation.metrics import METRICS, measure
     from ducos.evaluation.protocols import PROTOCOLS, Protocol, find
-    from ducos.evaluation.reproduction import run_reproduction
-    from ducos.evaluation.scoring import evaluate, run_evaluation
+    from ducos.evaluation.reproduction import reproduce
+    from ducos.evaluation.reproduction.output import report_as_json, report_as_text
+    from ducos.evaluation.results import table
+    from ducos.evaluation.scoring import evaluate
 else:
     __getattr__, __dir__, __all__ = doors(__name__)

@@ -5,14 +5,10 @@ predictions can be saved, and `predictions=FOLDER` scores files that any program
 """
 
 import hashlib
-import json
 import math
 import re
-import sys
-import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -26,12 +22,13 @@ from ducos.errors import InputError
 from ducos.evaluation.cases import Case, Floats, as_batch, make_case, scale_name, score
 from ducos.evaluation.error_maps import Sheets
 from ducos.evaluation.protocols import UNITS, Protocol, find
-from ducos.evaluation.results import Row, known, table, write_results
+from ducos.evaluation.results import Row, known, write_results
 from ducos.files import WRITTEN_AS, check_output, read_depth, write_depth
 from ducos.models import Prediction
 from ducos.normalise import Range, range_of
-from ducos.upscaling import default_model, load, super_resolve
+from ducos.upscaling import Options, load, super_resolve
 
+Progress = Callable[[str, int], None]
 Predictor = Callable[[Case], Floats]  # the (H, W) prediction; NaN where there is none
 
 
@@ -41,12 +38,13 @@ def evaluate(
     protocol: str | Protocol = "synthetic",
     scales: Sequence[float] = (),
     *,
+    options: Options | None = None,
     out: str | Path | None = None,
     predictions: str | Path | None = None,
     prediction_scale: float | None = None,
     save_predictions: bool = False,
     pictures: int = 0,
-    progress: bool = True,
+    progress: Progress | None = None,
 ) -> list[Row]:
     """Score models on datasets under one protocol.
 
@@ -55,24 +53,27 @@ def evaluate(
             name to list them under, if any.
         datasets: one or more specifications as for `open_dataset`, or datasets.
         scales: the protocol's own if empty; without effect where the data decide (`real`).
+        options: how the models run: consistent, tile, device, threads, accept_noncommercial. Units,
+            masks and sensors are the dataset's.
         out: folder for results.json, results.csv, predictions/ and pictures/.
         predictions: folder of files to score instead of running models: PAIR.npz (or another depth
             format) in DATASET/xSCALE/, DATASET/, xSCALE/ or the folder itself.
         prediction_scale: metres (or levels) per stored number, for files that do not state it.
         save_predictions: keep all predictions as NPZ below out/predictions/MODEL.
         pictures: how many error-map sheets to draw per dataset and scale.
-        progress: show a bar on stderr if it takes more than two seconds.
+        progress: called after each image with what it was and how many there are in all.
     """
     protocol = find(protocol) if isinstance(protocol, str) else protocol
     chosen_scales = protocol.checked_scales(tuple(scales))
     models = [models] if isinstance(models, str) else models
     opened = _opened([datasets] if isinstance(datasets, str) else datasets)
+    options = options or Options()
     folder = None if out is None else _made(Path(out))
     if folder is None and (save_predictions or pictures):
         raise InputError("predictions and pictures need a folder to go to; pass out (--out DIR)")
 
     if predictions is None:
-        networks = _networks(models)
+        networks = _networks(models, options)
         about = {name: _describe(network) for name, network in networks.items()}
     else:
         networks = {}
@@ -82,7 +83,10 @@ def evaluate(
 
     def predictors(dataset: Dataset, scale: float | None) -> dict[str, Predictor]:
         if predictions is None:
-            return {n: partial(run_network, network, protocol) for n, network in networks.items()}
+            return {
+                name: partial(run_network, network, protocol, options)
+                for name, network in networks.items()
+            }
         part_of_many = len(opened) > 1, len(chosen_scales) > 1
         place = prediction_folder(source, dataset.name, scale, *part_of_many)
         return {label: partial(read_prediction, place, dataset.unit, prediction_scale)}
@@ -90,57 +94,21 @@ def evaluate(
     rows: list[Row] = []
     runs = [(dataset, scale) for dataset in opened for scale in chosen_scales]
     images = sum(len(dataset) for dataset, _ in runs)
-    with _bar(images * len(about), show=progress) as advance:
-        for number, (dataset, scale) in enumerate(runs, start=1):
-            contestants = predictors(dataset, scale)
-            keep = folder / "predictions" if folder is not None and save_predictions else None
-            draw = None
-            if folder is not None and pictures:
-                draw = Sheets(folder, dataset, protocol, scale, pictures)
-            rows += _compete(contestants, dataset, protocol, scale, keep, draw, advance)
-            if folder is not None:  # after each run, so that an interrupted one leaves its results
-                write_results(folder, protocol, about, rows, complete=number == len(runs))
+
+    def advance(text: str) -> None:
+        if progress is not None:
+            progress(text, images * len(about))
+
+    for number, (dataset, scale) in enumerate(runs, start=1):
+        contestants = predictors(dataset, scale)
+        keep = folder / "predictions" if folder is not None and save_predictions else None
+        draw = None
+        if folder is not None and pictures:
+            draw = Sheets(folder, dataset, protocol, scale, pictures)
+        rows += _compete(contestants, dataset, protocol, scale, keep, draw, advance)
+        if folder is not None:  # after each run, so that an interrupted one leaves its results
+            write_results(folder, protocol, about, rows, complete=number == len(runs))
     return rows
-
-
-def run_evaluation(
-    *,
-    models: Sequence[str] | Mapping[str, nn.Module],
-    datasets: Sequence[str],
-    protocol: str,
-    scales: Sequence[float],
-    out: Path | None,
-    predictions: Path | None,
-    save_predictions: bool,
-    pictures: int,
-    as_json: bool,
-) -> None:
-    """`ducos eval`: score, then print a table, or one JSON object and nothing else."""
-    from rich.console import Console
-
-    chosen = find(protocol)
-    if scales and not chosen.scales:
-        print(f"note: {protocol} takes the scale from the data, not --scale", file=sys.stderr)
-    rows = evaluate(
-        models or ([] if predictions else [default_model()]),
-        datasets,
-        chosen,
-        scales,
-        out=out,
-        predictions=predictions,
-        save_predictions=save_predictions,
-        pictures=pictures,
-    )
-    if as_json:
-        print(json.dumps({"rows": [row.as_dict() for row in rows]}))
-        return
-    console = Console()
-    if not console.is_terminal:
-        console = Console(width=160)  # into files and pipes: no need to fold
-    console.print(table(rows))
-    console.print(chosen.about, highlight=False)
-    if out is not None:
-        console.print(f"wrote {out}/results.json and results.csv", highlight=False)
 
 
 # ------------------------------------------------------------------------------- one dataset
@@ -209,7 +177,7 @@ def _means(images: Sequence[Mapping[str, Any]]) -> dict[str, float]:
 # ------------------------------------------------------------------------------- predictions
 
 
-def run_network(network: nn.Module, protocol: Protocol, case: Case) -> Floats:
+def run_network(network: nn.Module, protocol: Protocol, options: Options, case: Case) -> Floats:
     """What a user would get for this input."""
     if protocol.normalisation == "target":
         own = range_of(as_batch(case.low), as_batch(case.low_valid))
@@ -220,11 +188,13 @@ def run_network(network: nn.Module, protocol: Protocol, case: Case) -> Floats:
     result = super_resolve(
         case.rgb,
         case.low,
+        options,
         model=network,
         unit="relative",
         mask=case.low_valid,
         sensor=case.sensor,
         any_aspect=True,
+        shift="off",
     )
     return np.asarray(result.depth)
 
@@ -313,12 +283,17 @@ def _opened(datasets: Sequence[str | Dataset]) -> list[Dataset]:
     return opened
 
 
-def _networks(models: Sequence[str] | Mapping[str, nn.Module]) -> dict[str, nn.Module]:
+def _networks(
+    models: Sequence[str] | Mapping[str, nn.Module], options: Options
+) -> dict[str, nn.Module]:
     if not models:
         raise InputError("no model given; name one, such as bicubic (--model)")
     if isinstance(models, Mapping):
         return dict(models)
-    return {name: load(name) for name in models}
+    accepted = options.accept_noncommercial
+    return {
+        name: load(name, device=options.device, accept_noncommercial=accepted) for name in models
+    }
 
 
 def _describe(network: nn.Module) -> dict[str, Any]:
@@ -357,38 +332,3 @@ def _made(folder: Path) -> Path:
 def _file_name(model: str) -> str:
     """A weight file's path as the name of one folder."""
     return re.sub(r"[^\w.-]+", "-", model.removesuffix(".safetensors")).strip("-.")
-
-
-@contextmanager
-def _bar(total: int, *, show: bool) -> Iterator[Callable[[str], None]]:
-    """A progress bar on stderr, shown once two seconds have passed: `advance(text)` per image."""
-    from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeRemainingColumn,
-    )
-
-    bar = Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeRemainingColumn(),
-        console=Console(stderr=True),
-        transient=True,
-    )
-    task = bar.add_task("evaluating", total=total)
-    timer = threading.Timer(2.0, bar.start)
-    timer.daemon = True
-    if show:
-        timer.start()
-    try:
-        yield lambda text: bar.update(task, advance=1, description=text)
-    finally:
-        if show:
-            timer.cancel()
-            timer.join()
-        if bar.live.is_started:
-            bar.stop()

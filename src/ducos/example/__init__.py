@@ -5,12 +5,13 @@ installation against stored figures.
 """
 
 import json
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from ducos.files import read_depth, read_rgb, write_depth
-from ducos.pictures import write_image
+from ducos.files import read_depth
 from ducos.upscaling import Result, default_model, super_resolve
 
 FOLDER = Path(__file__).parent
@@ -19,43 +20,28 @@ STORED = FOLDER / "figures.json"
 TOLERANCE = 0.002  # relative; processors differ in rounding, wrong code differs in percent
 
 
-def scores(result: Result) -> dict[str, float]:
+def scores(result: Result[Any]) -> dict[str, float]:
     """Errors in centimetres against the truth, over all of its valid pixels."""
     truth = read_depth(TRUTH, unit="mm")
     error = (result.depth - truth.depth)[truth.valid] * 100
     return {"rmse_cm": float(np.sqrt(np.mean(error**2))), "mae_cm": float(np.mean(np.abs(error)))}
 
 
-def run_demo(out: Path, model: str | None) -> None:
-    """Bicubic and the chosen model side by side: files, a picture, and figures."""
-    from rich.console import Console
-    from rich.table import Table
-
-    from ducos.pictures import comparison
-
+def run_demo(
+    out: Path, model: str | None, progress: Callable[[str], None] = lambda name: None
+) -> dict[str, dict[str, Any]]:
+    """Bicubic and the chosen model on the example: for each its figures and the files written."""
     out.mkdir(parents=True, exist_ok=True)
-    chosen = model or default_model()
-    console = Console()
-    table = Table("model", "RMSE cm", "MAE cm", box=None)
-    written = []
-    for name in dict.fromkeys(["bicubic", chosen]):
-        with console.status(f"running {name}"):
-            result = super_resolve(RGB, LOW, unit="mm", model=name)
-        depth, picture = out / f"{Path(name).stem}.png", out / f"{Path(name).stem}-picture.png"
-        write_depth(depth, result.depth, result.valid)
-        low = read_depth(LOW, unit="mm")
-        sheet = comparison(
-            read_rgb(RGB), low.depth, low.valid, result.depth, result.valid,
-            truth=read_depth(TRUTH, unit="mm").depth,
-        )  # fmt: skip
-        write_image(picture, sheet)
-        written += [depth, picture]
-        figures = scores(result)
-        table.add_row(name, f"{figures['rmse_cm']:.2f}", f"{figures['mae_cm']:.2f}")
-    console.print(table)
-    print("wrote", *written, sep="\n  ")
-    if chosen == "bicubic":
-        console.print("No trained weights are in this package yet: this is bicubic alone.")
+    truth = read_depth(TRUTH, unit="mm").depth
+    made: dict[str, dict[str, Any]] = {}
+    for name in dict.fromkeys(["bicubic", model or default_model()]):
+        progress(name)
+        result = super_resolve(RGB, LOW, unit="mm", model=name)
+        files = [out / f"{Path(name).stem}.png", out / f"{Path(name).stem}-picture.png"]
+        result.save(files[0])
+        result.preview(files[1], truth=truth)
+        made[name] = {**scores(result), "files": files}
+    return made
 
 
 def run_selftest() -> dict:

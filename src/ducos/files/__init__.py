@@ -30,7 +30,7 @@ if TYPE_CHECKING:
         result_names,
     )
     from ducos.files.paths import PathLike, atomic_write, check_output, existing_file
-    from ducos.files.units import UNITS
-    from ducos.files.writing import Written, write_depth
+    from ducos.files.units import UNITS, given_meaning
+    from ducos.files.writing import Written, check_depth_output, write_depth
 else:
     __getattr__, __dir__, __all__ = doors(__name__)

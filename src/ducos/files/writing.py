@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ducos.errors import InputError
-from ducos.files.formats import WRITTEN_AS, write_stored
+from ducos.files.formats import WRITTEN_AS, check_format, write_stored
 from ducos.files.formats.stored import AnyArray, Mask
 from ducos.files.images import Floats, as_float32, as_mask, single_plane
 from ducos.files.paths import PathLike, check_output
@@ -35,6 +35,18 @@ class Written:
     states_unit: bool
     saturated: int
     holes: int
+
+
+def check_depth_output(path: PathLike) -> str:
+    """The format that a depth map will have at this path; InputError if it cannot be written.
+
+    Cheap: call it before the work whose result is to be written.
+    """
+    suffix = check_output(path).suffix.lower()
+    if suffix not in WRITTEN_AS:
+        raise InputError(f"{path}: no depth format has this suffix; use {', '.join(WRITTEN_AS)}")
+    check_format(WRITTEN_AS[suffix])
+    return WRITTEN_AS[suffix]
 
 
 def write_depth(
@@ -66,10 +78,7 @@ def write_depth(
         layers: more maps (h, w) to keep beside the depth, such as sigma (.npz, .exr, .h5).
         about: remarks to keep in the file, such as the method; not in .npy and .pfm.
     """
-    suffix = check_output(path).suffix.lower()
-    if suffix not in WRITTEN_AS:
-        raise InputError(f"{path}: no depth format has this suffix; use {', '.join(WRITTEN_AS)}")
-    kind = WRITTEN_AS[suffix]
+    kind = check_depth_output(path)
     relative = unit == "relative"
     plane = as_float32(single_plane(depth, "the depth to write"))
     kept = np.isfinite(plane) if relative else (plane > 0) & (plane <= FARTHEST)
@@ -126,7 +135,8 @@ def _sixteen_bits(
     path: PathLike, plane: Floats, kept: Mask, meaning: Meaning, saturate: bool
 ) -> tuple[NDArray[np.uint16], int]:
     """Rounded steps, and how many lay beyond the largest; a hair above 0 m is a step, no hole."""
-    steps = np.rint(np.where(kept, plane, 0) / meaning.scale)
+    # In float64: a step for the smallest float32 numbers is no float32.
+    steps = np.rint(np.where(kept, plane, 0).astype(np.float64) / meaning.scale)
     lowest = 0 if meaning.unit == "relative" else 1
     if steps.min() < 0:
         raise InputError(f"{path} cannot hold negative levels; write .exr, .npz or .tif instead")

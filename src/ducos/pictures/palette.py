@@ -70,6 +70,14 @@ def _palette(name: str) -> NDArray[np.uint8]:
     return cast(NDArray[np.uint8], cv2.applyColorMap(levels[:, None], table)[:, 0, ::-1].copy())
 
 
+def check_image_output(path: PathLike) -> str:
+    """The format that a picture will have at this path; InputError if it cannot be written."""
+    suffix = check_output(path).suffix.lower()
+    if suffix not in _PICTURES:
+        raise InputError(f"{path}: no picture has this suffix; use {', '.join(_PICTURES)}")
+    return _PICTURES[suffix]
+
+
 def write_image(path: PathLike, image: ArrayLike) -> None:
     """Write a uint8 picture (H, W, 3) or (H, W), atomically, in the format of the suffix."""
     pixels = np.asarray(image)
@@ -79,8 +87,6 @@ def write_image(path: PathLike, image: ArrayLike) -> None:
         or not (pixels.ndim == 2 or (pixels.ndim == 3 and pixels.shape[2] == 3))
     ):
         raise InputError(f"a picture is uint8 (H, W, 3), got {pixels.dtype} {pixels.shape}")
-    suffix = check_output(path).suffix.lower()
-    if suffix not in _PICTURES:
-        raise InputError(f"{path}: no picture has this suffix; use {', '.join(_PICTURES)}")
+    kind = check_image_output(path)
     with atomic_write(path) as temporary:
-        write_pixels(temporary, pixels, _PICTURES[suffix], quality=95)
+        write_pixels(temporary, pixels, kind, quality=95)

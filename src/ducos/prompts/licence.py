@@ -3,7 +3,7 @@
 Only weights have these terms. The networks are our own code, so random weights are never refused.
 """
 
-import sys
+import logging
 
 from ducos.errors import InputError
 
@@ -23,10 +23,12 @@ def check_licence(prompt: str, licence: str, *, accepted: bool) -> None:
 
 
 def show_licence(prompt: str, licence: str, source: str) -> None:
-    """One line on stderr, so that results on stdout stay clean."""
+    """One line to the log, which goes to stderr unless the program says otherwise."""
     note = ""
     if licence == UNSTATED:
         note = "; without one the authors keep all rights: ask them before you pass anything on"
     elif licence == NONCOMMERCIAL:
         note = "; non-commercial use only, as you accepted"
-    print(f"{prompt}: weights from {source}, licence {licence}{note}", file=sys.stderr)
+    logging.getLogger(__name__).warning(
+        "%s: weights from %s, licence %s%s", prompt, source, licence, note
+    )

@@ -8,18 +8,14 @@ from typing import TYPE_CHECKING
 from ducos.lazy import doors
 
 if TYPE_CHECKING:
-    from ducos.upscaling.catalogue import gmac, model_rows, parameter_count, prompt_rows
-    from ducos.upscaling.upscaler import (
-        SOURCES,
-        WEIGHTS,
-        Result,
-        default_model,
-        load,
-        memory_limit,
-        predict,
-        resolve,
-        super_resolve,
-    )
+    from ducos.upscaling.catalogue import model_rows, prompt_rows
+    from ducos.upscaling.counting import count_all, gmac, parameter_count
+    from ducos.upscaling.loading import device_of, load
+    from ducos.upscaling.options import OPTIONS, Options, memory_limit
+    from ducos.upscaling.prediction import predict
+    from ducos.upscaling.result import SOURCES, Result
+    from ducos.upscaling.upscaler import Upscaler, computing, super_resolve
     from ducos.upscaling.views import cloud_picture
+    from ducos.upscaling.weights import WEIGHTS, default_model, find_weights
 else:
     __getattr__, __dir__, __all__ = doors(__name__)

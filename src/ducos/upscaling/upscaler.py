@@ -1,295 +1,266 @@
-"""super_resolve: the one way in for people, command line, server and evaluation.
+"""Upscaler and super_resolve: the one way in for people, commands, batches and evaluation.
 
-Units, masks, normalisation and their undoing happen here and nowhere else.
+Units, masks, registration, shift, normalisation and their undoing happen on this way and nowhere
+else.
 """
 
-import re
-from collections.abc import Callable
-from dataclasses import dataclass
-from functools import lru_cache
-from pathlib import Path
-from typing import Any
+import inspect
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import fields
+from threading import Lock
+from typing import Any, overload
 
 import numpy as np
 import torch
-import torch.nn.functional as F
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from ducos.cameras import registered
+from ducos.doctor import Correction, shift_to_undo
 from ducos.errors import InputError
-from ducos.files import check_sizes, read_colour, read_low
-from ducos.hints import sensor_index
-from ducos.models import MODELS, Prediction, create, load_model, needs_tiles, predict_tiled
-from ducos.normalise import range_of
-from ducos.resize import bilinear, fill_holes, masked_bicubic, moved, nearest
+from ducos.files import DepthMap, check_sizes, is_tensor, read_colour, read_low
+from ducos.models import Prediction
+from ducos.resize import moved
+from ducos.upscaling.consistency import disagreement, make_consistent, trace
+from ducos.upscaling.loading import device_of, load
+from ducos.upscaling.options import OPTIONS, Options, is_name, memory_limit
+from ducos.upscaling.prediction import predict
+from ducos.upscaling.result import Result
+from ducos.upscaling.weights import default_model
 
-WEIGHTS = Path(__file__).parents[1] / "weights"
-MEMORY: dict[str, int | None] = {"auto": 10**9, "off": None}
-SOURCES = {0: "none", 1: "measured", 2: "interpolated", 3: "inferred"}
-"""Of each pixel: the measurement over it is valid (1); it lies in a hole, but a measurement is in
-reach of the 4×4 window around it (2); none is, so surroundings and colour decided (3)."""
-
-
-@dataclass
-class Result:
-    """A super-resolved depth map, at the size of the colour image.
-
-    depth: (H, W) float32, metres (or the unit of a relative input).
-    valid: (H, W) bool; False only where holes were asked to stay.
-    source: (H, W) uint8, where the value comes from: see SOURCES.
-    sigma: (H, W) float32, one standard deviation in metres, or None if the model has none.
-    note: how the unit of the input was decided. model: which model ran.
-    residual: RMS difference between the shrunk result and the valid input, same unit as depth.
-    """
-
-    depth: Any
-    valid: Any
-    source: Any
-    sigma: Any | None
-    note: str
-    model: str
-    residual: float
-
-    @property
-    def doubts(self) -> dict[str, Any]:
-        """What clouds and meshes judge by which pixels to leave out: options of `point_cloud`."""
-        return {"sigma": self.sigma, "measured": self.source == 1}
+Progress = Callable[[float], None]
+FIXED = ("model", "device", "accept_noncommercial")  # of an upscaler, once it is made
 
 
-def default_model() -> str:
-    """The embedded trained model, or bicubic while there is none."""
-    return "ducos-tiny" if (WEIGHTS / "ducos-tiny.safetensors").is_file() else "bicubic"
+class Upscaler:
+    """A model that is loaded once and called many times, also from several threads.
 
-
-def resolve(
-    model: str | Path | nn.Module | None, *, accept_noncommercial: bool = False
-) -> tuple[nn.Module, str]:
-    """The network and the name to report for it."""
-    if isinstance(model, nn.Module):
-        return model, type(model).__name__
-    name = default_model() if model is None else str(model)
-    return load(name, accept_noncommercial=accept_noncommercial), name
-
-
-def load(name: str | Path, *, accept_noncommercial: bool = False) -> nn.Module:
-    """A model ready for use: an embedded one, one without weights, or a weight file's path.
-
-    accept_noncommercial: whether its prompt may need weights that forbid commercial use.
-    """
-    name = str(name)
-    embedded = WEIGHTS / f"{name}.safetensors"
-    path = embedded if embedded.is_file() else Path(name)
-    if path.is_file():
-        return _load_file(path, path.stat().st_mtime_ns, accept_noncommercial)
-    if name in MODELS:
-        if MODELS[name].prompt is None:
-            model = create(name)
-            if not any(True for _ in model.parameters()):
-                return model.eval()
-        raise InputError(
-            f"{name} has no weights in this package; train it (`ducos train`) or convert the "
-            "authors' (`ducos convert`), then give the .safetensors file as the model"
-        )
-    if path.suffix:
-        raise InputError(f"no such weight file: {name}")
-    raise InputError(
-        f"unknown model {name!r}; give a .safetensors file or one of: {', '.join(MODELS)}"
-    )
-
-
-@lru_cache(maxsize=4)
-def _load_file(path: Path, changed: int, accept_noncommercial: bool) -> nn.Module:
-    """Weight files are kept in memory until they change on disk."""
-    return load_model(path, accept_noncommercial=accept_noncommercial)[0]
-
-
-def super_resolve(
-    rgb: Any,
-    depth: Any,
-    *,
-    model: str | Path | nn.Module | None = None,
-    unit: str = "auto",
-    scale: float | None = None,
-    mask: Any = None,
-    keep_holes: bool = False,
-    consistent: bool = False,
-    any_aspect: bool = False,
-    shift: tuple[float, float] = (0, 0),
-    sensor: str = "unknown",
-    tile: str = "auto",
-    accept_noncommercial: bool = False,
-    progress: Callable[[float], None] | None = None,
-    device: str | torch.device = "cpu",
-) -> Result:
-    """Bring a low-resolution depth map to the size of its colour image.
+        upscaler = Upscaler("ducos-tiny", sensor="tof")
+        for rgb, depth in frames:
+            result = upscaler(rgb, depth)
 
     Args:
-        rgb: path, PIL image, (H, W, 3) array or (3, H, W) tensor.
-        depth: path, (h, w) array or tensor, or an DepthMap; any ratio to rgb, the same view.
         model: a name from `ducos models`, a weight file, or a module; None takes the default.
-        unit: of stored depth values: "m", "mm", "cm", "relative", or "auto" to guess and say so.
-        scale: metres per stored value, instead of a unit.
-        mask: (h, w), True or nonzero where depth is valid, beside what the values say themselves.
-        keep_holes: leave pixels that no measurement covers invalid instead of filling them.
-        consistent: correct the result until it agrees with every valid measurement when shrunk.
-        any_aspect: accept maps whose aspect ratio differs from the image's.
-        shift: pixels of the colour image by which the depth lies too far right and down, such as
-            `ducos doctor` measures; the result lies where the colours are.
-        sensor: what made the map, if known: "tof", "lidar" or "stereo" (see ducos.hints). Models
-            that were not taught about sensors take no notice.
-        accept_noncommercial: the model's prompt may need weights that forbid commercial use.
-        tile: "auto" works strip by strip where the whole pass would take more than 1 GB, with the
-            same result; "off" never does; a size such as "400MB" sets another limit.
-        progress: called with the share of the work that is done, where strips are used.
-        device: where a named model runs, such as "cuda"; a module runs where it is.
-
-    Returns:
-        Result; its maps are tensors if `depth` is one, else arrays.
+        device: auto, cpu, cuda or mps; a module that is handed in runs where it is.
+        settings: any other field of `Options`, for all calls.
     """
-    as_tensor = isinstance(depth, Tensor)
-    memory = memory_limit(tile)
-    image = read_colour(rgb)
-    low = read_low(depth, unit, scale, mask)
-    check_sizes(image.shape[:2], low.depth.shape, any_aspect)
-    steps = whole_steps(shift, image.shape[:2])
-    sensor_index(sensor)  # or complain
-    network, name = resolve(model, accept_noncommercial=accept_noncommercial)
-    if isinstance(model, str | Path) or model is None:
-        network = network.to(device)  # a module that was handed in stays where its owner put it
-    else:
-        device = next((p.device for p in network.parameters()), torch.device(device))
 
-    # The picture goes to the measurements, not they to it: no measurement is resampled.
-    rgb_tensor = moved(torch.tensor(image).permute(2, 0, 1)[None], *steps).contiguous()
-    low_tensor = torch.from_numpy(low.depth)[None, None]
-    valid = torch.from_numpy(low.valid)[None, None]
-    was_training = network.training
-    try:
-        network.eval()
+    def __init__(self, model: Any = None, *, device: str = "auto", **settings: Any):
+        self.options = Options.of(None, {"model": model, "device": device, **settings})
+        self.network: nn.Module
+        if is_name(model) or model is None:
+            self.name = default_model() if model is None else str(model)
+            self.device = device_of(device)
+            self.network = load(
+                model,
+                device=self.device,
+                accept_noncommercial=self.options.accept_noncommercial,
+            )
+        else:
+            self.name, self.network = type(model).__name__, model
+            where = next((p.device for p in model.parameters()), None)
+            self.device = where or device_of(device)
+        self.mode = Lock()  # of a module in training: it is told to evaluate, and back
+
+    def __call__(
+        self, rgb: Any, depth: Any, *, progress: Progress | None = None, **changes: Any
+    ) -> Result[Any]:
+        """Bring a depth map to the size of its colour image; changes: fields of `Options`."""
+        for name in FIXED:
+            if name in changes and changes[name] != getattr(self.options, name):
+                raise InputError(f"{name} is fixed when an Upscaler is made; make another")
+        return self.run(rgb, depth, Options.of(self.options, changes), progress)
+
+    def run(
+        self, rgb: Any, depth: Any, options: Options, progress: Progress | None = None
+    ) -> Result[Any]:
+        """The whole way of one pair, in the order in which it happens."""
+        image: NDArray[np.float32] = read_colour(rgb)
+        low = read_low(depth, options.unit, options.scale, options.mask)
+        notes = [low.note]
+        if options.registers:
+            cameras = (options.depth_intrinsics, options.rgb_intrinsics, options.extrinsics)
+            low, sentence = registered(low, (image.shape[0], image.shape[1]), *cameras)
+            notes.append(sentence)
+        check_sizes(image.shape[:2], low.depth.shape, options.any_aspect)
+        shift = shift_to_undo(options.shift, image, low)
+        steps = whole_steps(shift, image.shape[:2])
+        with computing(options.threads), self.evaluating():
+            prediction = self.predict(image, low, steps, options, progress)
+        tensors, residual = finished(prediction, low, steps, options)
+        maps: dict[str, Any] = dict(tensors)
+        if not is_tensor(depth):
+            maps = {key: None if value is None else value.numpy() for key, value in tensors.items()}
+        if shift.note and not shift.warns:
+            notes.append(shift.note)
+        return Result(
+            **maps,
+            image=image,
+            low=low,
+            model=self.name,
+            residual=residual,
+            shift=shift,
+            options=options,
+            notes=tuple(notes),
+            warnings=(shift.note,) if shift.warns else (),
+        )
+
+    def predict(
+        self,
+        image: NDArray[np.float32],
+        low: DepthMap,
+        steps: tuple[int, int],
+        options: Options,
+        progress: Progress | None,
+    ) -> Prediction:
+        """The network's answer (1, 1, H, W) in metres, where the measurements lie."""
+        # The picture goes to the measurements, not they to it: no measurement is resampled.
+        rgb = moved(torch.tensor(image).permute(2, 0, 1)[None], *steps).contiguous()
+        inputs = (rgb, *as_tensors(low))
         with torch.inference_mode():
-            inputs = (x.to(device) for x in (rgb_tensor, low_tensor, valid))
-            prediction = predict(network, *inputs, sensor=sensor, memory=memory, progress=progress)
-    finally:
-        network.train(was_training)
+            return predict(
+                self.network,
+                *(x.to(self.device) for x in inputs),
+                sensor=options.sensor,
+                memory=memory_limit(options.tile),
+                progress=progress,
+            )
 
+    @contextmanager
+    def evaluating(self) -> Iterator[None]:
+        """A module that is being trained is put into evaluation meanwhile."""
+        if not self.network.training:
+            yield
+            return
+        with self.mode:
+            try:
+                self.network.eval()
+                yield
+            finally:
+                self.network.train()
+
+
+def finished(
+    prediction: Prediction, low: DepthMap, steps: tuple[int, int], options: Options
+) -> tuple[dict[str, Tensor | None], float]:
+    """Maps of the result by name, (H, W) each, on the picture; and the residual."""
+    measured, valid = as_tensors(low)
+    full = prediction.depth.cpu()
     # Nothing is nearer than half the nearest measurement; above all, no distance is negative.
     nearest_measured = float(low.depth[low.valid].min(initial=np.inf))
-    full = prediction.depth.cpu()
     if 0 < nearest_measured < np.inf:
         full = full.clamp_min(0.5 * nearest_measured)
-    if consistent:
-        full = make_consistent(full, low_tensor, valid)
-    residual = disagreement(full, low_tensor, valid)
-    source = trace(valid, (image.shape[0], image.shape[1]))
+    if options.consistent:
+        full = make_consistent(full, measured, valid)
+    residual = disagreement(full, measured, valid)
+    source = trace(valid, (full.shape[-2], full.shape[-1]))
     sigma = prediction.aux.get("sigma")
     # Back onto the picture; what comes in at a border was not in the depth camera's view.
     back = (-steps[0], -steps[1])
     full = moved(full, *back)[0, 0]
     source = moved(source, *back, beyond=3)
     sigma = None if sigma is None else moved(sigma.cpu(), *back)[0, 0].clone()
-    covered = source == 1 if keep_holes else torch.ones_like(source, dtype=torch.bool)
+    covered = source == 1 if options.keep_holes else torch.ones_like(source, dtype=torch.bool)
     source = torch.where(covered, source, torch.zeros_like(source))
-    out = torch.where(covered, full, torch.zeros_like(full))
-    maps: dict[str, Any] = {"depth": out, "valid": covered, "source": source, "sigma": sigma}
-    if not as_tensor:
-        maps = {key: None if value is None else value.numpy() for key, value in maps.items()}
-    return Result(**maps, note=low.note, model=name, residual=residual)
+    full = torch.where(covered, full, torch.zeros_like(full))
+    return {"depth": full, "valid": covered, "source": source, "sigma": sigma}, residual
 
 
-def whole_steps(shift: tuple[float, float], size: tuple[int, ...]) -> tuple[int, int]:
-    """A shift (right, down) as whole pixels (right, down); refuses what leaves no overlap."""
+def as_tensors(low: DepthMap) -> tuple[Tensor, Tensor]:
+    """Metres and mask as batches of one, (1, 1, h, w)."""
+    return torch.from_numpy(low.depth)[None, None], torch.from_numpy(low.valid)[None, None]
+
+
+def whole_steps(shift: Correction, size: tuple[int, ...]) -> tuple[int, int]:
+    """A shift as whole pixels (right, down); refuses what leaves no overlap."""
     H, W = size
-    if not (np.isfinite(shift).all() and abs(shift[0]) < W / 2 and abs(shift[1]) < H / 2):
+    if not (abs(shift.x) < W / 2 and abs(shift.y) < H / 2):
         raise InputError(
             f"a shift is given in pixels of the colour image, right and down, and stays below half "
-            f"of its {W}×{H}; got {shift[0]:g},{shift[1]:g}"
+            f"of its {W}×{H}; got {shift.x:g},{shift.y:g}"
         )
-    return round(shift[0]), round(shift[1])
+    return round(shift.x), round(shift.y)
 
 
-def memory_limit(tile: str) -> int | None:
-    """Bytes that the pass through a network may take; None for no limit."""
-    if tile in MEMORY:
-        return MEMORY[tile]
-    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(MB|GB)", tile.strip(), re.IGNORECASE)
-    if match is None or float(match[1]) == 0:
-        raise InputError(f"tile is auto, off or a size such as 400MB or 2GB, got {tile!r}")
-    return int(float(match[1]) * {"MB": 10**6, "GB": 10**9}[match[2].upper()])
+@contextmanager
+def computing(threads: int | None) -> Iterator[None]:
+    """So many threads of the processor meanwhile; the number belongs to the whole process."""
+    if threads is None:
+        yield
+        return
+    before = torch.get_num_threads()
+    torch.set_num_threads(threads)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
 
 
-def predict(
-    model: nn.Module,
-    rgb: Tensor,
-    low: Tensor,
-    valid: Tensor,
+@overload
+def super_resolve(
+    rgb: Any,
+    depth: Tensor,
+    options: Options | None = ...,
     *,
-    sensor: str = "unknown",
-    memory: int | None = None,
-    progress: Callable[[float], None] | None = None,
-) -> Prediction:
-    """Run a model on metres: normalise by the low-resolution map alone, fill holes, undo.
+    progress: Progress | None = ...,
+    **changes: Any,
+) -> Result[Tensor]: ...
+
+
+@overload
+def super_resolve(
+    rgb: Any,
+    depth: Any,
+    options: Options | None = ...,
+    *,
+    progress: Progress | None = ...,
+    **changes: Any,
+) -> Result[NDArray[Any]]: ...
+
+
+def super_resolve(
+    rgb: Any,
+    depth: Any,
+    options: Options | None = None,
+    *,
+    progress: Progress | None = None,
+    **changes: Any,
+) -> Result[Any]:
+    """Bring a low-resolution depth map to the size of its colour image.
 
     Args:
-        rgb: (B, 3, H, W) in [0, 1]; low: (B, 1, h, w) metres; valid: (B, 1, h, w) bool.
-        sensor: one of SENSORS, for networks that can be told.
-        memory: bytes the pass may take; beyond them one image goes strip by strip, if it can.
+        rgb: path, PIL image, (H, W, 3) array or (3, H, W) tensor.
+        depth: path, (h, w) array or tensor, or a DepthMap; any ratio to rgb, the same view.
+        options: as one object; or one by one as keyword arguments, or both.
+        progress: called with the share of the work that is done, where strips are used.
+
+    Options:
+    {options}
+
+    Returns:
+        Result; its maps are tensors if `depth` is one, else arrays.
     """
-    size = (min(low.shape[-2], rgb.shape[-2]), min(low.shape[-1], rgb.shape[-1]))
-    if size != tuple(low.shape[-2:]):  # a depth map finer than its image: shrink it first
-        low, valid = masked_bicubic(low, valid, size)
-    limits = range_of(low, valid)
-    normalised = limits.apply(fill_holes(low, valid, rgb))
-    full = (rgb.shape[-2], rgb.shape[-1])
-    hint = {}
-    if getattr(model, "hints", None) is not None:
-        hint = {"sensor": torch.full((len(low),), sensor_index(sensor), device=low.device)}
-    prediction: Prediction
-    if memory is not None and rgb.shape[0] == 1 and needs_tiles(model, full, memory):
-        prediction = predict_tiled(
-            model, rgb, normalised, valid, **hint, memory=memory, progress=progress
+    chosen = Options.of(options, changes)
+    upscaler = Upscaler(
+        chosen.model, device=chosen.device, accept_noncommercial=chosen.accept_noncommercial
+    )
+    return upscaler.run(rgb, depth, chosen, progress)
+
+
+def documented(function: Callable[..., Any]) -> None:
+    """Let `help` and editors show the options, which are written down once, in `Options`."""
+    sentences = (f"    {name}: {each.metadata['help']}" for name, each in OPTIONS.items())
+    function.__doc__ = str(function.__doc__).replace("{options}", "\n    ".join(sentences).strip())
+    own = inspect.signature(function)
+    kinds = [
+        inspect.Parameter(
+            each.name, inspect.Parameter.KEYWORD_ONLY, default=each.default, annotation=each.type
         )
-    else:
-        prediction = model(rgb, normalised, valid, **hint)
-    depth = limits.undo(prediction.depth)
-    aux = dict(prediction.aux)
-    if "sigma" in aux:
-        aux["sigma"] = aux["sigma"] * limits.span
-    return Prediction(depth, aux)
+        for each in fields(Options)
+    ]
+    kept = [p for p in own.parameters.values() if p.kind is not inspect.Parameter.VAR_KEYWORD]
+    function.__signature__ = own.replace(parameters=[*kept, *kinds])  # type: ignore[attr-defined]
 
 
-def trace(valid: Tensor, size: tuple[int, int]) -> Tensor:
-    """SOURCES of each output pixel, (H, W) uint8, from the input's mask (1, 1, h, w)."""
-    measured = nearest(valid.float(), size)[0, 0] > 0.5
-    in_reach = nearest(F.max_pool2d(valid.float(), 5, stride=1, padding=2), size)[0, 0] > 0.5
-    inferred = torch.full(size, 3, dtype=torch.uint8)
-    source = torch.where(in_reach, torch.full_like(inferred, 2), inferred)
-    return torch.where(measured, torch.ones_like(inferred), source)
-
-
-def make_consistent(depth: Tensor, low: Tensor, valid: Tensor, rounds: int = 24) -> Tensor:
-    """Back-projection: stretch the pixels under each measurement until their mean is the measured.
-
-    Smoothly at first, then cell by cell for the small rest, so that hardly any cell border shows.
-    Factors keep distances positive; maps that are not, or as good as zero somewhere, get
-    differences.
-    """
-    size = (depth.shape[-2], depth.shape[-1])
-    values = torch.cat([depth.flatten(), low[valid]])
-    positive = bool(values.min() > 1e-6 * values.max())
-    for turn in range(rounds):
-        grow = bilinear if turn < rounds // 2 else nearest
-        shrunk = shrink(depth, low)
-        if positive:
-            depth = depth * grow(torch.where(valid, low / shrunk, torch.ones_like(low)), size)
-        else:
-            depth = depth + grow(torch.where(valid, low - shrunk, torch.zeros_like(low)), size)
-    return depth
-
-
-def shrink(depth: Tensor, low: Tensor) -> Tensor:
-    """What an ideal sensor of the input's size would measure: the mean over each pixel's area."""
-    return F.adaptive_avg_pool2d(depth, (low.shape[-2], low.shape[-1]))
-
-
-def disagreement(depth: Tensor, low: Tensor, valid: Tensor) -> float:
-    """RMS difference between the result, shrunk to the input's size, and the valid input."""
-    return float((shrink(depth, low) - low)[valid].square().mean().sqrt())
+documented(super_resolve)

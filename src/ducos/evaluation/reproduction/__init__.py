@@ -30,8 +30,10 @@ from ducos.evaluation.reproduction.inputs import (
 from ducos.evaluation.reproduction.measuring import block_of, measure
 from ducos.evaluation.reproduction.recipes import RECIPES, Part, Recipe
 from ducos.evaluation.reproduction.report import Block, Line, Report
+from ducos.evaluation.scoring import Progress
+from ducos.upscaling import Options
 
-__all__ = ["RECIPES", "Report", "reproduce", "run_reproduction"]
+__all__ = ["RECIPES", "Report", "reproduce"]
 
 
 def reproduce(
@@ -44,11 +46,12 @@ def reproduce(
     weights: Sequence[str] = (),
     scales: Sequence[float] = (),
     protocol: str | None = None,
+    options: Options | None = None,
     out: Path | None = None,
     pictures: int | None = None,
     images: int = 0,
     timed: bool = False,
-    progress: bool = True,
+    progress: Progress | None = None,
 ) -> Report:
     """Measure one table or figure of the paper as far as data and weights are here.
 
@@ -61,6 +64,7 @@ def reproduce(
             embedded model.
         weights: METHOD=FILE, or METHOD=FILE@SCALE for weights of one scale.
         scales: instead of the recipe's. protocol: instead of the recipe's.
+        options: how the models run, as for `evaluate`.
         out: folder for the report, results of each run and pictures.
         pictures: error-map sheets per dataset and scale, instead of the recipe's number.
         images: measure only so many images of each dataset, evenly spread; 0 for all.
@@ -96,7 +100,16 @@ def reproduce(
                 unused -= set(entered)
                 folder = None if out is None else out / "runs" / part.dataset / chosen.name
                 lines = measure(
-                    recipe, part.dataset, dataset, chosen, scale, entered, folder, sheets, progress
+                    recipe,
+                    part.dataset,
+                    dataset,
+                    chosen,
+                    scale,
+                    entered,
+                    folder,
+                    sheets,
+                    progress,
+                    options,
                 )
             block = block_of(recipe, part, scale, dataset, chosen.label, lines)
             (report.blocks if present else absent).append(block)
@@ -109,49 +122,6 @@ def reproduce(
         report.pictures = sorted((out / "runs").rglob("pictures/**/*.png"))
         output.write_report(report, out)
     return report
-
-
-def run_reproduction(
-    name: str,
-    *,
-    datasets: str,
-    data: Path | None,
-    places: Sequence[str],
-    models: Sequence[str],
-    weights: Sequence[str],
-    scales: Sequence[float],
-    protocol: str | None,
-    out: Path | None,
-    pictures: int | None,
-    images: int,
-    timed: bool,
-    as_json: bool,
-) -> None:
-    """`ducos reproduce`: measure, write the files, print the table, or one JSON object."""
-    folder = out or Path("reproduce") / name
-    report = reproduce(
-        name,
-        datasets=[each.strip() for each in datasets.split(",") if each.strip()],
-        data=data,
-        places=places,
-        models=models,
-        weights=weights,
-        scales=scales,
-        protocol=protocol,
-        out=folder,
-        pictures=pictures,
-        images=images,
-        timed=timed,
-        progress=not as_json,
-    )
-    if as_json:
-        print(output.as_json(report))
-        return
-    print(output.as_text(report))
-    plot = " and plot.png" if (folder / "plot.png").is_file() else ""
-    print(f"wrote table.txt, table.csv, table.tex{plot} into {folder}")
-    if report.pictures:
-        print(f"{len(report.pictures)} error-map sheets, first {report.pictures[0]}")
 
 
 def _describe(

@@ -13,8 +13,9 @@ from ducos.evaluation.protocols import UNITS, Protocol
 from ducos.evaluation.reproduction.inputs import Contestant, network_of
 from ducos.evaluation.reproduction.recipes import CONSTANT, Part, Recipe
 from ducos.evaluation.reproduction.report import METRICS, Block, Line
-from ducos.evaluation.scoring import evaluate
+from ducos.evaluation.scoring import Progress, evaluate
 from ducos.models import Prediction
+from ducos.upscaling import Options
 
 
 def measure(
@@ -26,7 +27,8 @@ def measure(
     contestants: Sequence[Contestant],
     out: Path | None,
     pictures: int,
-    progress: bool,
+    progress: Progress | None,
+    options: Options | None,
 ) -> list[Line]:
     """Run the contestants on one dataset at one scale."""
     networks = {c.method: network_of(recipe, c) for c in contestants}
@@ -41,6 +43,7 @@ def measure(
         out=None if out is None else out / scale_name(scale),
         pictures=pictures,
         progress=progress,
+        options=options,
     )
     lines = []
     for row in rows:

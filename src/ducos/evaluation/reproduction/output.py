@@ -17,7 +17,7 @@ def write_report(report: Report, out: Path) -> list[Path]:
     """table.txt, table.csv, table.tex and, if there is accuracy to show, plot.png."""
     out.mkdir(parents=True, exist_ok=True)
     texts = {
-        "table.txt": as_text(report),
+        "table.txt": report_as_text(report),
         "table.csv": as_csv(report),
         "table.tex": as_latex(report),
     }
@@ -36,7 +36,7 @@ def write_report(report: Report, out: Path) -> list[Path]:
 # --------------------------------------------------------------------------------------------- text
 
 
-def as_text(report: Report) -> str:
+def report_as_text(report: Report) -> str:
     """The report as aligned columns for a terminal."""
     parts = [report.title]
     for block in report.blocks:
@@ -141,7 +141,7 @@ def as_csv(report: Report) -> str:
     return stream.getvalue()
 
 
-def as_json(report: Report) -> str:
+def report_as_json(report: Report) -> str:
     """One JSON object: name, lines, tables (header first) by title, skipped and notes."""
     lines = [_flat(line, report.columns) for block in report.blocks for line in block.lines]
     tables = {table.title: [table.header, *table.rows] for table in report.tables}

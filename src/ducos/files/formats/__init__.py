@@ -11,6 +11,7 @@ TIFF, EXR, HDF5 and 16-bit colour PNG are decoded in a child process (`child`): 
 would catch what their libraries do on damaged files.
 """
 
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -74,6 +75,19 @@ WRITTEN_AS = {
 }
 """Suffix -> format of the depth files we write."""
 
+LIBRARIES = {"EXR": "OpenEXR", "HDF5": "h5py", "TIFF": "tifffile"}
+"""Format -> library that reads and writes it; not everybody's install has these."""
+
+
+def check_format(name: str) -> None:
+    """InputError if the library of a format is missing; nothing is imported."""
+    library = LIBRARIES.get(name)
+    if library and find_spec(library) is None:
+        raise InputError(
+            f"{name} files need the library {library}: pip install 'ducos[formats]', or use .png, "
+            ".npz or .pfm"
+        )
+
 
 def read_stored(path: PathLike, key: str | None = None) -> Stored:
     """Read the array of any supported file; the content decides the format, not the suffix.
@@ -89,6 +103,7 @@ def read_stored(path: PathLike, key: str | None = None) -> Stored:
             f"{source} is {kind}; give a PNG, TIFF, EXR, NPY, NPZ, PFM or HDF5 file "
             "(JPEG and the like are lossy pictures, not depth)"
         )
+    check_format(name)
     if name in READERS_IN_CHILD:
         return decode_in_child(source, name, key)
     with refusing(source, name):
@@ -107,6 +122,7 @@ def read_picture(path: PathLike) -> AnyArray:
     source = existing_file(path)
     name = format_of(source)
     if name == "TIFF":
+        check_format(name)
         return decode_in_child(source, name, None).array
     with refusing(source, "a picture (PNG, JPEG, TIFF, BMP, WebP or PPM)"):
         deep_colour = False

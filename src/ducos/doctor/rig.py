@@ -9,8 +9,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from ducos.batch.frame import Options
-from ducos.doctor import Correction, View, common_shift, parse_shift
+from ducos.doctor.correction import common_shift
+from ducos.doctor.refinement import View
+from ducos.doctor.shift_option import Correction, parse_shift
 from ducos.errors import InputError
 from ducos.files import FramePair, picture_size, read_colour, read_low
 
@@ -18,34 +19,39 @@ LOOKED_AT = 16  # frames, spread evenly over the recording
 MOST_PIXELS = 12_000_000  # of their pictures together, which are held in memory
 
 
-def rig_shift(pairs: Sequence[FramePair], options: Options) -> Correction:
-    """The correction for all pairs that `options.shift` asks for, in whole pixels."""
-    given = parse_shift(options.shift)
+def rig_shift(
+    pairs: Sequence[FramePair],
+    shift: str | tuple[float, float],
+    unit: str = "auto",
+    scale: float | None = None,
+) -> Correction:
+    """The correction for all pairs that `shift` asks for, in whole pixels."""
+    given = parse_shift(shift)
     if given is not None:
         return given
-    views = sampled(pairs, options)
+    views = sampled(pairs, unit, scale)
     if not views:  # then their workers will have much to say
         return Correction()
     if len({(view.rgb.shape, view.depth.shape) for view in views}) > 1:
-        if options.shift == "check":
+        if shift == "check":
             return Correction()
         return Correction(
             note="not moved: the frames have different sizes, so they are not of one rig; give "
             "--shift X,Y, or run each recording by itself",
             warns=True,
         )
-    found = common_shift(options.shift, views)
+    found = common_shift(shift, views)
     note = found.note and f"{found.note}; looked at {len(views)} of {len(pairs)} frames"
     return replace(found, x=round(found.x), y=round(found.y), note=note)
 
 
-def sampled(pairs: Sequence[FramePair], options: Options) -> list[View]:
+def sampled(pairs: Sequence[FramePair], unit: str, scale: float | None) -> list[View]:
     """Some readable frames; those that are not will be reported by their worker."""
     views: list[View] = []
     for pair in spread_out(pairs):
         try:
             image = read_colour(pair.rgb)
-            low = read_low(pair.depth, options.unit, options.scale, pair.mask)
+            low = read_low(pair.depth, unit, scale, pair.mask)
         except (InputError, OSError):
             continue
         views.append(View(image, low.depth, low.valid))

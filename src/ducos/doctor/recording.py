@@ -8,20 +8,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ducos.batch.rig import spread_out
-from ducos.doctor import (
-    SEVERITIES,
-    Finding,
-    Report,
-    View,
-    as_json,
-    as_lines,
-    check_shift,
-    common_misalignment,
-    look_at,
-    place,
-    worst_of,
-)
+from ducos.doctor.colour import check_shift
+from ducos.doctor.examination import look_at, place
+from ducos.doctor.findings import SEVERITIES, Finding, Report, as_json, as_lines, worst_of
+from ducos.doctor.refinement import View
+from ducos.doctor.registration import common_misalignment
+from ducos.doctor.rig import spread_out
 from ducos.errors import InputError
 from ducos.files import Found, FramePair
 

@@ -1,0 +1,152 @@
+"""Figures: score models on datasets, and compare with the paper's tables."""
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ducos.cli.options import Json, takes_options
+from ducos.cli.progress import counting, wide_console
+from ducos.upscaling import Options, default_model
+
+HOW = ("consistent", "tile", "device", "threads", "accept_noncommercial")
+
+
+@takes_options(*HOW)
+def evaluate(
+    options: Options,
+    model: Annotated[
+        list[str] | None, typer.Option(help="Name or weight file, repeatable.")
+    ] = None,
+    dataset: Annotated[
+        list[str] | None,
+        typer.Option(help="name:PLACE, such as bench:DIR or nyu:FILE, repeatable."),
+    ] = None,
+    protocol: Annotated[
+        str, typer.Option(help="How low-resolution maps are made and scored.")
+    ] = "synthetic",
+    scale: Annotated[
+        list[float] | None, typer.Option(help="Repeatable; default: the protocol's.")
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder for results.json, results.csv, pictures.")
+    ] = None,
+    predictions: Annotated[
+        Path | None, typer.Option(help="Score the files of this folder instead of running a model.")
+    ] = None,
+    save_predictions: Annotated[
+        bool, typer.Option("--save-predictions", help="Keep each prediction under --out.")
+    ] = False,
+    pictures: Annotated[int, typer.Option(help="How many error-map pictures per row.")] = 0,
+    as_json: Json = False,
+) -> None:
+    """Score models on datasets under a named protocol.
+
+    Example: ducos eval --model bicubic --dataset bench:middlebury30 --scale 4 --scale 8
+    """
+    from ducos.evaluation import evaluate as score
+    from ducos.evaluation import find, table
+
+    chosen = find(protocol)
+    if scale and not chosen.scales:
+        print(f"note: {protocol} takes the scale from the data, not --scale", file=sys.stderr)
+    with counting("evaluating") as progress:
+        rows = score(
+            model or ([] if predictions else [default_model()]),
+            dataset or [],
+            chosen,
+            scale or [],
+            options=options,
+            out=out,
+            predictions=predictions,
+            save_predictions=save_predictions,
+            pictures=pictures,
+            progress=progress,
+        )
+    if as_json:
+        print(json.dumps({"rows": [row.as_dict() for row in rows]}))
+        return
+    console = wide_console()
+    console.print(table(rows))
+    console.print(chosen.about, highlight=False)
+    if out is not None:
+        console.print(f"wrote {out}/results.json and results.csv", highlight=False)
+
+
+@takes_options("tile", "device", "threads")
+def reproduce_table(
+    options: Options,
+    name: Annotated[
+        str,
+        typer.Argument(
+            help="synthetic, arbitrary, real, noisy, compressed, components, fusion, prompts or"
+            " errors."
+        ),
+    ],
+    data: Annotated[
+        Path | None,
+        typer.Option(envvar="DUCOS_DATA", help="Folder of datasets; see docs/reproduce.md."),
+    ] = None,
+    datasets: Annotated[
+        str, typer.Option(help="Which of the table's datasets, such as middlebury,lu.")
+    ] = "",
+    dataset: Annotated[
+        list[str] | None,
+        typer.Option(help="NAME=SPEC, such as middlebury=bench:DIR, repeatable."),
+    ] = None,
+    model: Annotated[
+        list[str] | None,
+        typer.Option(help="Name or weight file for every scale. Default: bicubic and ours."),
+    ] = None,
+    weights: Annotated[
+        list[str] | None,
+        typer.Option(help="METHOD=FILE or METHOD=FILE@SCALE, such as dctnet=x8.safetensors@8."),
+    ] = None,
+    scale: Annotated[list[float] | None, typer.Option(help="Instead of the table's.")] = None,
+    protocol: Annotated[str | None, typer.Option(help="Instead of the table's.")] = None,
+    out: Annotated[
+        Path | None, typer.Option("-o", "--out", help="Folder; default: reproduce/NAME.")
+    ] = None,
+    pictures: Annotated[
+        int | None, typer.Option(help="Error-map pictures per dataset and scale.")
+    ] = None,
+    images: Annotated[int, typer.Option(help="Only so many images per dataset; 0: all.")] = 0,
+    timed: Annotated[
+        bool, typer.Option("--time", help="For prompts: also measure their seconds.")
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """Reproduce a table or figure of the paper: our figures beside the published ones.
+
+    Example: ducos reproduce synthetic --data DATA --datasets middlebury,lu
+    """
+    from ducos.evaluation import report_as_json, report_as_text, reproduce
+
+    folder = out or Path("reproduce") / name
+    with counting("reproducing") as progress:
+        report = reproduce(
+            name,
+            datasets=[each.strip() for each in datasets.split(",") if each.strip()],
+            data=data,
+            places=dataset or [],
+            models=model or [],
+            weights=weights or [],
+            scales=scale or [],
+            protocol=protocol,
+            options=options,
+            out=folder,
+            pictures=pictures,
+            images=images,
+            timed=timed,
+            progress=progress,
+        )
+    if as_json:
+        print(report_as_json(report))
+        return
+    print(report_as_text(report))
+    plot = " and plot.png" if (folder / "plot.png").is_file() else ""
+    print(f"wrote table.txt, table.csv, table.tex{plot} into {folder}")
+    if report.pictures:
+        print(f"{len(report.pictures)} error-map sheets, first {report.pictures[0]}")

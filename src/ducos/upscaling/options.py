@@ -1,0 +1,154 @@
+"""Options: everything that a user can say about one super-resolution, each with its sentence.
+
+The library, the command line, batches and their workers all take these. A new option is one field
+here; what a command shows for it and how a worker hears of it follow from the field. Checking
+needs no arithmetic, so a mistake is refused before torch is imported.
+"""
+
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import Field, dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any
+
+from ducos.doctor import parse_shift
+from ducos.errors import InputError
+from ducos.files import existing_file, given_meaning
+from ducos.hints import SENSORS, sensor_index
+from ducos.upscaling.weights import find_weights
+
+MEMORY: dict[str, int | None] = {"auto": 10**9, "off": None}
+DEVICES = ("auto", "cpu", "cuda", "mps")
+IN_SPACE = "Cameras, clouds and meshes"
+COMPUTING = "Computing"
+
+
+def option(default: Any, about: str, typed: Any, panel: str | None = None) -> Any:
+    """A field. typed: what the command line reads for it. panel: its heading in the help."""
+    return field(default=default, metadata={"help": about, "typed": typed, "panel": panel})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """How to super-resolve. `ducos upscale --help` shows the same sentences."""
+
+    model: Any = option(
+        None,
+        "Name from `ducos models`, or a weight file (in Python also a module)."
+        " Default: the embedded network.",
+        str | None,
+    )
+    unit: str = option("auto", "Of the stored depth: auto, m, mm, cm or relative.", str)
+    scale: float | None = option(None, "Metres per stored value, instead of a unit.", float | None)
+    mask: Any = option(None, "Image that is 0 where depth is invalid.", Path | None)
+    sensor: str = option(
+        "unknown",
+        "What made the depth map, if you know: "
+        + ", ".join(f"{name} ({cameras})" for name, cameras in list(SENSORS.items())[1:])
+        + ".",
+        str,
+    )
+    keep_holes: bool = option(False, "Leave holes invalid instead of filling them.", bool)
+    consistent: bool = option(False, "Make the result agree with the input when shrunk.", bool)
+    any_aspect: bool = option(False, "Accept differing aspect ratios.", bool)
+    shift: str | tuple[float, float] = option(
+        "check",
+        "Where the depth lies on the colour image: pixels too far right and down, such as 12,-3;"
+        " check measures it as `ducos doctor` does and warns, auto also moves it back if sure,"
+        " off does not look.",
+        str,
+    )
+    depth_intrinsics: Any = option(
+        None, "JSON of the depth camera, to register; see docs/cameras.md.", Path | None, IN_SPACE
+    )
+    rgb_intrinsics: Any = option(None, "JSON of the colour camera.", Path | None, IN_SPACE)
+    extrinsics: Any = option(None, "JSON, depth to colour camera.", Path | None, IN_SPACE)
+    field_of_view: float | None = option(
+        None, "Horizontal degrees, for a cloud without intrinsics.", float | None, IN_SPACE
+    )
+    tile: str = option(
+        "auto",
+        "Memory for strips of a large picture: auto (1 GB), off, or such as 400MB. The result is"
+        " the same.",
+        str,
+        COMPUTING,
+    )
+    device: str = option("auto", "auto, cpu, cuda or mps; auto takes a GPU.", str, COMPUTING)
+    threads: int | None = option(None, "Of the processor. Default: all.", int | None, COMPUTING)
+    accept_noncommercial: bool = option(
+        False, "Use a prompt whose weights forbid commercial use.", bool, COMPUTING
+    )
+
+    def __post_init__(self) -> None:
+        given_meaning(self.unit, self.scale)
+        sensor_index(self.sensor)
+        parse_shift(self.shift)
+        memory_limit(self.tile)
+        check_device(self.device)
+        if self.field_of_view is not None and not 0 < self.field_of_view < 180:
+            raise InputError(f"field of view is 0 to 180 degrees, got {self.field_of_view:g}")
+        if self.threads is not None and self.threads < 1:
+            raise InputError(f"threads must be 1 or more, got {self.threads}")
+        if is_name(self.model) or self.model is None:
+            find_weights(self.model)
+        for file in (self.mask, self.depth_intrinsics, self.rgb_intrinsics, self.extrinsics):
+            if is_name(file):
+                existing_file(file)
+        registers = self.depth_intrinsics is not None or self.extrinsics is not None
+        if registers and None in (self.depth_intrinsics, self.rgb_intrinsics, self.extrinsics):
+            raise InputError(
+                "registration needs all of --depth-intrinsics, --rgb-intrinsics and --extrinsics "
+                "(depth_intrinsics, rgb_intrinsics, extrinsics)"
+            )
+
+    @property
+    def registers(self) -> bool:
+        """Whether the depth map is to be brought into the colour camera first."""
+        return self.extrinsics is not None
+
+    @classmethod
+    def of(cls, options: "Options | None", changes: Mapping[str, Any]) -> "Options":
+        """Given options, or the defaults, with some of them changed."""
+        unknown = sorted(changes.keys() - {each.name for each in fields(cls)})
+        if unknown:
+            names = ", ".join(each.name for each in fields(cls))
+            raise InputError(f"unknown option {unknown[0]!r}; choose from: {names}")
+        return replace(options, **changes) if options is not None else cls(**changes)
+
+    def plain(self) -> dict[str, Any]:
+        """Values for JSON; a model, mask or camera in memory has no such value."""
+        values = {}
+        for each in fields(self):
+            value = getattr(self, each.name)
+            value = os.fspath(value) if isinstance(value, os.PathLike) else value
+            if not isinstance(value, str | int | float | bool | tuple | None):
+                raise InputError(f"{each.name} must be a name or a file here, got {type(value)}")
+            values[each.name] = list(value) if isinstance(value, tuple) else value
+        return values
+
+
+OPTIONS: dict[str, Field[Any]] = {each.name: each for each in fields(Options)}
+"""Name -> field, with its help in `metadata`."""
+
+
+def is_name(value: Any) -> bool:
+    """Whether it names something, rather than being it."""
+    return isinstance(value, str | os.PathLike)
+
+
+def memory_limit(tile: str) -> int | None:
+    """Bytes that the pass through a network may take; None for no limit."""
+    if tile in MEMORY:
+        return MEMORY[tile]
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(MB|GB)", tile.strip(), re.IGNORECASE)
+    if match is None or float(match[1]) == 0:
+        raise InputError(f"tile is auto, off or a size such as 400MB or 2GB, got {tile!r}")
+    return int(float(match[1]) * {"MB": 10**6, "GB": 10**9}[match[2].upper()])
+
+
+def check_device(device: str) -> None:
+    """Refuse what no computer has; whether this one has it, torch will say."""
+    kind, _, number = str(device).partition(":")
+    if kind not in DEVICES or (number and not (kind == "cuda" and number.isdigit())):
+        raise InputError(f"unknown device {device!r}; choose one of: {', '.join(DEVICES)}, cuda:1")
