@@ -37,7 +37,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from ducos.cameras.cloud import flying_pixels, flying_share
+from ducos.cameras import flying_pixels, flying_share
 from ducos.cameras.intrinsics import Camera
 from ducos.data import open_dataset
 from ducos.data.pair import Pair

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from ducos import files
-from ducos.cameras.cloud import orbit, point_cloud, render
+from ducos.cameras import orbit, point_cloud, render
 from ducos.cameras.intrinsics import Camera
 from ducos.degrade import DEGRADATIONS
 from ducos.doctor import examine

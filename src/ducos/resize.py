@@ -12,7 +12,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-Size = tuple[int, int]
+from ducos.arrays import Size
 
 
 def bicubic(x: Tensor, size: Size) -> Tensor:

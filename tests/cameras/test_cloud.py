@@ -5,7 +5,7 @@ import pytest
 import trimesh
 
 from ducos import example, files
-from ducos.cameras.cloud import (
+from ducos.cameras import (
     Cloud,
     flying_pixels,
     flying_share,
@@ -13,10 +13,10 @@ from ducos.cameras.cloud import (
     orbit,
     point_cloud,
     render,
-    reprojected,
     write_glb,
     write_ply,
 )
+from ducos.cameras.cloud import reprojected
 from ducos.cameras.intrinsics import Camera, Extrinsics
 from ducos.errors import InputError
 from ducos.upscaling import cloud_picture, super_resolve

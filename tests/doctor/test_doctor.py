@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from ducos import example, files
+from ducos.cameras import foretold
 from ducos.data.bench import Bench
 from ducos.data.shapes import Shapes
 from ducos.degrade.resampling import area, nearest
@@ -18,7 +19,7 @@ from ducos.doctor import examine
 from ducos.doctor.correction import Correction, parse_shift, shift_to_undo
 from ducos.doctor.levels import quantisation_step
 from ducos.doctor.picture import report_picture
-from ducos.doctor.pixels import mixed_pixels, noise_level
+from ducos.doctor.pixels import noise_level
 from ducos.doctor.refinement import View
 from ducos.doctor.registration import (
     UPRIGHT,
@@ -146,7 +147,7 @@ def test_mixed_edges_are_told_from_sharp_ones():
         sharp, blurred = (sound_pair(index, 4, how)[1] for how in (nearest, area))
         shares = []
         for z in (sharp, blurred):
-            mixed, edges = mixed_pixels(z, z > 0)
+            mixed, edges = foretold(z, z > 0)
             shares.append(mixed.sum() / edges.sum())
         assert shares[0] < 0.15
         assert shares[1] > 0.2

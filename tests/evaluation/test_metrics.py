@@ -83,10 +83,10 @@ def test_flying_pixels_hang_between_two_surfaces() -> None:
     assert flying(target, target) == 0
     prediction = target.copy()
     prediction[:, 5] = 150  # in the air
-    prediction[:, 6] = 103  # on the near surface: wrong, but not flying
-    prediction[:, 7] = 250  # behind everything: wrong, but not flying
+    prediction[:, 6] = 101  # on the near surface: wrong, but not flying
+    prediction[:, 7] = 204  # on the far surface, within 2 %
     prediction[:, 0] = 150  # far from the edge
-    assert flying(prediction, target) == pytest.approx(100 / 8)
+    assert flying(prediction, target) == pytest.approx(100 / 4)  # columns 4 to 7 see both surfaces
 
 
 def test_flying_pixels_ignore_surfaces_in_holes() -> None:
@@ -95,9 +95,9 @@ def test_flying_pixels_ignore_surfaces_in_holes() -> None:
     valid = np.ones(target.shape, bool)
     prediction = wall_and_box()
     prediction[:, 5] = 150
-    assert flying(prediction, target, valid) == 0  # there is a surface at 150
-    valid[:, 4] = False
-    assert flying(prediction, target, valid) > 0  # there is none
+    assert flying(prediction, target, valid) > 0  # between the nearest and the farthest
+    valid[:, 6:] = False
+    assert flying(prediction, target, valid) == 0  # nothing known lies behind it
 
 
 def test_boundary_f1_forgives_one_pixel_and_not_a_blur() -> None:

@@ -18,14 +18,23 @@ if TYPE_CHECKING:
     from ducos.cameras.cloud import (
         Cloud,
         Mesh,
-        flying_pixels,
-        flying_share,
         mesh,
         orbit,
         point_cloud,
         render,
         write_glb,
         write_ply,
+    )
+    from ducos.cameras.flying import (
+        CLOSE,
+        EDGE,
+        RADIUS,
+        flying_at_edges,
+        flying_pixels,
+        flying_share,
+        foretold,
+        off_both,
+        surfaces,
     )
     from ducos.cameras.intrinsics import Camera, Extrinsics
     from ducos.cameras.outputs import check_cloud_output, check_mesh_output

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from ducos.cameras.intrinsics import Camera, Doubles, Extrinsics, Size
+from ducos.arrays import Size
+from ducos.cameras.intrinsics import Camera, Doubles, Extrinsics
 from ducos.errors import InputError
 
 _NAMES = {

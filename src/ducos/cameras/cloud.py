@@ -10,22 +10,13 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import ndimage
 
+from ducos.arrays import Bytes, Floats, Mask
+from ducos.cameras.flying import STEEPEST, flying_pixels, jump_tolerance
 from ducos.cameras.intrinsics import Camera, Extrinsics
 from ducos.cameras.outputs import check_cloud_output, check_mesh_output
 from ducos.errors import InputError
 from ducos.files import atomic_write
-
-Floats = NDArray[np.float32]
-Mask = NDArray[np.bool_]
-Bytes = NDArray[np.uint8]
-
-STEEPEST = 80.0  # degrees between a surface and the picture plane: steeper ones are no surfaces
-EDGE = 0.1  # a jump between two surfaces, of the nearer depth
-RADIUS = 2  # pixels within which it happens
-CLOSE = 0.02  # to a surface, of the depth
-UNSURE = 0.04  # sigma of what could be on either surface, of the depth
 
 
 @dataclass
@@ -83,78 +74,6 @@ def point_cloud(
     v, u = np.nonzero(kept)
     points = camera.directions(u, v) * depth[v, u][:, None].astype(np.float64)
     return Cloud(points.astype(np.float32), _as_bytes(rgb[v, u]))
-
-
-def flying_pixels(
-    depth: Floats,
-    valid: Mask,
-    camera: Camera,
-    sigma: Floats | None = None,
-    measured: Mask | None = None,
-    steepest: float = STEEPEST,
-) -> Mask:
-    """Pixels (H, W) that hang between two surfaces, or alone in the air.
-
-    A step between neighbouring pixels is a jump if a surface that makes it would be steeper than
-    `steepest` degrees. A pixel flies if along a row, column or diagonal it is a step in a stair:
-    a jump down to it and a jump further down from it; or if it has no neighbour without a jump.
-    A sharp edge has one jump and loses nothing. With a model's sigma (H, W) pixels fly, too, that
-    it does not know: at a depth edge those between the two surfaces, if not to 2 % of their depth,
-    and all, if not to 4 %; and those not to 4 % that were not measured (H, W), but guessed.
-    """
-    camera = camera.scaled(depth.shape[1], depth.shape[0])
-    # A surface tilted by angle a changes by z/f tan a from one pixel to the next.
-    tolerance = math.tan(math.radians(steepest)) / math.sqrt(camera.fx * camera.fy)
-    padded = np.pad(np.where(valid, depth, np.nan).astype(np.float64), 1, constant_values=np.nan)
-    H, W = depth.shape
-    flying = np.zeros((H, W), np.bool_)
-    lonely = np.ones((H, W), np.bool_)
-    middle = padded[1:-1, 1:-1]
-    for down, across in ((0, 1), (1, 0), (1, 1), (1, -1)):
-        jumps = []
-        length = math.hypot(down, across)
-        for sign in (-1, 1):
-            top, left = 1 + sign * down, 1 + sign * across
-            step = sign * (padded[top : top + H, left : left + W] - middle)
-            limit = tolerance * length * middle
-            jumps.append(np.where(np.abs(step) > limit, np.sign(step), 0))
-            lonely &= ~(np.abs(step) <= limit)
-        flying |= jumps[0] * jumps[1] > 0
-    if sigma is not None:
-        near, far = surfaces(depth, valid)
-        edge = far > (1 + EDGE) * near
-        open_to_doubt = edge if measured is None else edge | ~measured
-        flying |= edge & off_both(depth, near, far) & (sigma > CLOSE * depth)
-        flying |= open_to_doubt & (sigma > UNSURE * depth)
-    return (flying | lonely) & valid
-
-
-def surfaces(depth: Floats, valid: Mask, radius: int = RADIUS) -> tuple[Floats, Floats]:
-    """Nearest and farthest valid depth (H, W) within radius pixels; inf and -inf without any."""
-    window = 2 * radius + 1
-    near = ndimage.minimum_filter(np.where(valid, depth, np.inf), window)
-    return near, ndimage.maximum_filter(np.where(valid, depth, -np.inf), window)
-
-
-def off_both(depth: Floats, near: Floats, far: Floats) -> Mask:
-    """Farther than 2 % of the depth from the near and from the far surface; all (H, W)."""
-    return (np.abs(depth - near) > CLOSE * depth) & (np.abs(depth - far) > CLOSE * depth)
-
-
-def flying_share(depth: Floats, valid: Mask, truth: Floats, radius: int = RADIUS) -> float:
-    """Share of points at depth edges farther than 2 % of depth from the near and the far surface.
-
-    Edges are where the truth (H, W; 0 is a hole) jumps by a tenth within `radius` pixels; its
-    nearest and farthest values there are the two surfaces. Pixels whose truth lies on neither,
-    such as a slanted surface behind an edge, are not asked.
-    """
-    known = truth > 0
-    near, far = surfaces(truth, known, radius)
-    jumps = np.isfinite(near) & (far > (1 + EDGE) * near)
-    asked = known & valid & jumps & ~off_both(truth, near, far)
-    if not asked.any():
-        return 0.0
-    return float(off_both(depth, near, far)[asked].mean())
 
 
 def reprojected(cloud: Cloud, camera: Camera) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -216,7 +135,7 @@ def mesh(
     )
     corners = corners[kept.ravel()[corners].all(1)]
     z = depth.ravel()[corners]
-    tolerance = math.tan(math.radians(steepest)) / math.sqrt(camera.fx * camera.fy)
+    tolerance = jump_tolerance(camera, steepest)
     # The longest side of a triangle is a diagonal.
     whole = z.max(1) - z.min(1) <= math.sqrt(2) * tolerance * z.min(1)
     used, triangles = np.unique(corners[whole], return_inverse=True)

@@ -16,10 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ducos.errors import InputError
 
-Floats = NDArray[np.float32]
 Doubles = NDArray[np.float64]
-Mask = NDArray[np.bool_]
-Size = tuple[int, int]
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ducos.arrays import Floats, Mask, Size
 from ducos.cameras.calibration import checked_camera, read_extrinsics
-from ducos.cameras.intrinsics import Camera, Doubles, Extrinsics, Floats, Mask, Size
+from ducos.cameras.intrinsics import Camera, Doubles, Extrinsics
 from ducos.errors import InputError
 from ducos.files import DepthMap
 

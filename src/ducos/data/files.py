@@ -9,10 +9,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
-from PIL import Image, UnidentifiedImageError
 
-from ducos.data.pair import Array, Mask, Pair
+from ducos.arrays import Mask
+from ducos.data.pair import Floats, Pair
 from ducos.errors import InputError
+from ducos.files import read_depth, read_rgb
 from ducos.hints import sensor_index
 
 
@@ -20,7 +21,7 @@ from ducos.hints import sensor_index
 class PairFiles:
     """Where one pair lies and what its codes mean: value = code × scale + offset.
 
-    scale: None when nobody said: whole numbers are then thousandths, floating-point numbers ones.
+    scale: None when nobody said: the file states it, or it is guessed as `ducos upscale` does.
     invalid: the code of a hole, or None when every finite code is a measurement.
     scene: what `split_by_scene` keeps together; the pair's own name when empty.
     """
@@ -53,13 +54,13 @@ class FileDataset:
         return len(self.files)
 
     def __getitem__(self, index: int) -> Pair:
-        return replace(read_pair(self.files[index]), sensor=self.sensor)
+        return replace(read_pair(self.files[index], self.unit), sensor=self.sensor)
 
 
-def read_pair(files: PairFiles) -> Pair:
+def read_pair(files: PairFiles, unit: str) -> Pair:
     """Read the files of one pair and check that they fit together."""
-    rgb = read_colour(files.rgb)
-    target, valid = read_depth(files.depth, files)
+    rgb = read_rgb(files.rgb)
+    target, valid = read_target(files.depth, files, unit)
     if rgb.shape[:2] != target.shape:
         raise InputError(
             f"{files.depth} is {_size(target)} but {files.rgb} is {_size(rgb)}; the ground truth"
@@ -67,61 +68,27 @@ def read_pair(files: PairFiles) -> Pair:
         )
     pair = Pair(files.name, rgb, target, valid)
     if files.low is not None:
-        pair.low, pair.low_valid = read_depth(files.low, files)
+        pair.low, pair.low_valid = read_target(files.low, files, unit)
     return pair
 
 
-def read_depth(path: Path, meaning: PairFiles) -> tuple[Array, Mask]:
+def read_target(path: Path, meaning: PairFiles, unit: str) -> tuple[Floats, Mask]:
     """Depth (H, W) in the dataset's unit and the mask of measured pixels; holes are 0."""
-    codes = read_codes(path)
-    valid = np.isfinite(codes)
-    if meaning.invalid is not None:
-        valid &= codes != meaning.invalid
-    scale = meaning.scale
-    if scale is None:
-        scale = 0.001 if np.issubdtype(codes.dtype, np.integer) else 1.0
-    # In double precision, so that 16-bit codes reach float32 with one rounding only.
-    values = codes.astype(np.float64) * scale + meaning.offset
-    return np.where(valid, values, 0.0).astype(np.float32), valid
-
-
-def read_colour(path: Path) -> Array:
-    """Colour image (H, W, 3) in [0, 1]; grey images are repeated over the three channels."""
-    with _opened(path) as image:
-        if image.mode.startswith(("I", "F")):
-            # Pillow would clip such values at 255 without a word.
-            raise InputError(
-                f"{path} is not an 8-bit picture; expected the colour image of the pair"
-            )
-        return np.asarray(image.convert("RGB"), dtype=np.float32) / np.float32(255)
-
-
-def read_codes(path: Path) -> np.ndarray:
-    """The numbers (H, W) as stored: 8/16-bit PNG or TIFF, float TIFF, or NPY."""
-    if path.suffix.lower() == ".npy":
-        if not path.is_file():
-            raise InputError(f"{path} does not exist")
-        codes = np.load(path, allow_pickle=False)
-    else:
-        with _opened(path) as image:
-            codes = np.asarray(image)
-    if codes.ndim != 2:
-        raise InputError(
-            f"{path} has shape {codes.shape}; a depth map has one channel: give the map itself, not"
-            " a coloured picture of it"
-        )
-    return codes
-
-
-def _opened(path: Path) -> Image.Image:
-    try:
-        return Image.open(path)
-    except FileNotFoundError:
-        raise InputError(f"{path} does not exist") from None
-    except UnidentifiedImageError:
-        raise InputError(
-            f"{path} is not an image that can be read; expected PNG, JPEG or TIFF"
-        ) from None
+    plain = meaning.offset == 0
+    stored = read_depth(
+        path,
+        unit="relative" if unit == "level" or not plain else "auto",
+        scale=meaning.scale if plain else 1.0,
+        invalid_zero=meaning.invalid == 0,
+    )
+    depth, valid = stored.depth, stored.valid
+    if meaning.invalid:  # another code than 0
+        valid = valid & (depth != np.float32(meaning.invalid * stored.scale))
+    if not plain:
+        # In double precision, so that 16-bit codes reach float32 with one rounding only.
+        scaled = depth.astype(np.float64) * (1.0 if meaning.scale is None else meaning.scale)
+        depth = (scaled + meaning.offset).astype(np.float32)
+    return np.where(valid, depth, np.float32(0)), valid
 
 
 def _size(array: np.ndarray) -> str:

@@ -5,15 +5,15 @@ A folder is laid out in one of two ways:
     rgb/<id>.*   depth/<id>.*   low/<id>.*            matched by name without ending
     <id>_rgb.*   <id>_depth.*   <id>_low.*            matched by <id>
 
-Low-resolution maps are optional, but then for all pairs or none. Depth files are PNG, TIFF or NPY.
+Low-resolution maps are optional, but then for all pairs or none. Other layouts that `ducos batch`
+knows are taken as well.
 What their numbers mean is said by the arguments or by a `dataset.json` in the folder:
 
     {"scale": 0.001, "invalid": 0, "unit": "m"}       metres = number × scale; 0 marks a hole
 
-Without either, whole numbers are millimetres and others metres; 0 and NaN are holes.
+Without either, the unit is read or guessed as everywhere in ducos; 0 and NaN are holes.
 """
 
-import csv
 import json
 from collections.abc import Iterable
 from dataclasses import replace
@@ -21,11 +21,10 @@ from pathlib import Path
 
 from ducos.data.files import FileDataset, PairFiles, chosen, existing_folder, found
 from ducos.errors import InputError
+from ducos.files import DATASET_KINDS, find_pairs
 
 LAYOUT = "rgb/<id>.*, depth/<id>.*, maybe low/<id>.*; or <id>_rgb.*, <id>_depth.*, maybe <id>_low.*"
 COLUMNS = "columns rgb, depth, and maybe low and scale"
-PICTURES = (".png", ".jpg", ".jpeg", ".tif", ".tiff", ".bmp", ".webp")
-DEPTH_MAPS = (".png", ".tif", ".tiff", ".npy")
 
 
 class Folder(FileDataset):
@@ -51,9 +50,7 @@ class Folder(FileDataset):
         scale = stated.get("scale") if scale is None else scale
         invalid = stated.get("invalid") if invalid is None else invalid
         unit = unit or stated.get("unit", "m")
-        by_folder = (folder / "rgb").is_dir()
-        files = pairs_by_folder(folder) if by_folder else pairs_by_suffix(folder, LAYOUT)
-        files = with_meaning(files, unit, scale, invalid)
+        files = with_meaning(dataset_pairs(folder), unit, scale, invalid)
         super().__init__(folder.resolve().name, unit, files, sensor)
 
 
@@ -71,17 +68,8 @@ class Manifest(FileDataset):
         path = Path(path).expanduser()
         if not path.is_file():
             raise InputError(f"{path} does not exist; expected a CSV file with {COLUMNS}")
-        with path.open(newline="") as file:
-            reader = csv.DictReader(file)
-            rows = list(reader)
-            columns = reader.fieldnames or []
-        if not {"rgb", "depth"} <= set(columns) or not rows:
-            raise InputError(
-                f"{path} has {len(rows)} rows and columns {', '.join(columns)}; expected {COLUMNS}"
-            )
         files: list[PairFiles] = []
-        for line, row in enumerate(rows, start=2):  # line 1 is the header
-            pair = _listed(row, path, line)
+        for pair in dataset_pairs(path, COLUMNS):
             files += with_meaning([pair], unit, pair.scale or scale, invalid)
         super().__init__(path.stem, unit, files, sensor)
 
@@ -105,43 +93,23 @@ def with_meaning(
     return [replace(row, scale=scale, invalid=hole) for row in files]
 
 
-def pairs_by_folder(folder: Path) -> list[PairFiles]:
-    rgb = _by_id(folder / "rgb", PICTURES)
-    depth = _by_id(folder / "depth", DEPTH_MAPS)
-    return _matched(rgb, depth, _by_id(folder / "low", DEPTH_MAPS), folder, LAYOUT)
-
-
-def pairs_by_suffix(folder: Path, layout: str) -> list[PairFiles]:
-    rgb = _by_id(folder, PICTURES, "_rgb")
-    depth = _by_id(folder, DEPTH_MAPS, "_depth")
-    return _matched(rgb, depth, _by_id(folder, DEPTH_MAPS, "_low"), folder, layout)
-
-
-def _by_id(folder: Path, endings: tuple[str, ...], suffix: str = "") -> dict[str, Path]:
-    """Files <id><suffix>.<ending> of a folder (which need not exist) by their id."""
-    paths: dict[str, Path] = {}
-    for path in sorted(folder.iterdir()) if folder.is_dir() else []:
-        if path.suffix.lower() in endings and path.stem.endswith(suffix):
-            name = path.stem.removesuffix(suffix)
-            if name in paths:
-                raise InputError(f"{path} and {paths[name].name} have the same name; remove one")
-            paths[name] = path
-    return paths
-
-
-def _matched(
-    rgb: dict[str, Path], depth: dict[str, Path], low: dict[str, Path], folder: Path, layout: str
-) -> list[PairFiles]:
-    for what, others in (("depth", depth), ("low", low)):
-        alone = sorted(rgb.keys() ^ others.keys())
-        is_required = what == "depth" or others
-        if alone and is_required:
+def dataset_pairs(source: Path, layout: str = LAYOUT) -> list[PairFiles]:
+    """Rows of the pairs that `ducos.files` finds; a dataset has no image without its depth map."""
+    found_pairs = find_pairs(source, DATASET_KINDS)
+    alone = [each.name for each in found_pairs.unmatched]
+    listed = found_pairs.layout == "manifest"  # then every row says for itself
+    without = [pair.out for pair in found_pairs.pairs if pair.low is None and not listed]
+    for what, names in (("depth", alone), ("low", without)):
+        if names and (what == "depth" or len(names) < len(found_pairs.pairs)):
             raise InputError(
-                f"{folder}: rgb and {what} have no common file for {', '.join(alone[:3])}"
-                f"{' ...' if len(alone) > 3 else ''}; expected {layout}"
+                f"{source}: rgb and {what} have no common file for {', '.join(names[:3])}"
+                f"{' ...' if len(names) > 3 else ''}; expected {layout}"
             )
-    files = [PairFiles(name, path, depth[name], low.get(name)) for name, path in rgb.items()]
-    return found(files, folder, layout)
+    rows = [
+        PairFiles(pair.out, pair.rgb, pair.depth, pair.low, pair.scale)
+        for pair in found_pairs.pairs
+    ]
+    return found(rows, source, layout)
 
 
 def _side_car(path: Path) -> dict:
@@ -154,15 +122,3 @@ def _side_car(path: Path) -> dict:
     if "invalid" in stated and stated["invalid"] is None:  # JSON's own word for "none"
         stated["invalid"] = "none"
     return stated
-
-
-def _listed(row: dict[str, str], path: Path, line: int) -> PairFiles:
-    low = path.parent / row["low"] if row.get("low") else None
-    try:
-        scale = float(row["scale"]) if row.get("scale") else None
-    except ValueError:
-        raise InputError(
-            f"{path} line {line}: scale must be a number, got {row['scale']!r}"
-        ) from None
-    rgb, depth = path.parent / row["rgb"], path.parent / row["depth"]
-    return PairFiles(rgb.stem, rgb, depth, low, scale)

@@ -22,9 +22,10 @@ from pathlib import Path
 import h5py
 import numpy as np
 
-from ducos.data.files import chosen, existing_folder, read_colour
-from ducos.data.pair import Array, Pair
+from ducos.data.files import chosen, existing_folder
+from ducos.data.pair import Floats, Pair
 from ducos.errors import InputError
+from ducos.files import read_rgb
 
 LAYOUT = (
     "ai_VVV_NNN/images/scene_cam_XX_geometry_hdf5/frame.IIII.depth_meters.hdf5 with"
@@ -74,7 +75,7 @@ class Hypersim:
         valid = np.isfinite(depth) & (depth > 0)
         colour_file = _colour_file(path)
         is_picture = colour_file.suffix == ".jpg"
-        rgb = read_colour(colour_file) if is_picture else tone_mapped(_read_hdf5(colour_file))
+        rgb = read_rgb(colour_file) if is_picture else tone_mapped(_read_hdf5(colour_file))
         target = np.where(valid, depth, np.float32(0))
         return Pair(f"{scene}_{camera}_{number:04d}", rgb, target, valid)
 
@@ -89,7 +90,7 @@ def standard_camera(size: tuple[int, ...]) -> np.ndarray:
     return np.diag([half_width, half_width * H / W, -1.0])
 
 
-def planar_depth(distance: Array, cam_from_uv: np.ndarray) -> Array:
+def planar_depth(distance: Floats, cam_from_uv: np.ndarray) -> Floats:
     """Distance along each pixel's ray (H, W) -> depth along the optical axis (H, W).
 
     Args:
@@ -104,7 +105,7 @@ def planar_depth(distance: Array, cam_from_uv: np.ndarray) -> Array:
     return (distance * cosine).astype(np.float32)
 
 
-def tone_mapped(radiance: Array) -> Array:
+def tone_mapped(radiance: Floats) -> Floats:
     """Linear radiance (H, W, 3) -> picture in [0, 1], as Hypersim's previews are made.
 
     The exposure brings the 90th percentile of brightness to 0.8 after a gamma of 2.2.
@@ -117,7 +118,7 @@ def tone_mapped(radiance: Array) -> Array:
     return picture.clip(0, 1).astype(np.float32)
 
 
-def _read_hdf5(path: Path) -> Array:
+def _read_hdf5(path: Path) -> Floats:
     with h5py.File(path) as file:
         return file["dataset"][:].astype(np.float32)
 

@@ -4,11 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-import numpy as np
-from numpy.typing import NDArray
+from ducos.arrays import Floats, Mask
 
-Array = NDArray[np.float32]
-Mask = NDArray[np.bool_]
+Array = Floats
 
 
 @dataclass
@@ -24,10 +22,10 @@ class Pair:
     """
 
     name: str
-    rgb: Array
-    target: Array
+    rgb: Floats
+    target: Floats
     valid: Mask
-    low: Array | None = None
+    low: Floats | None = None
     low_valid: Mask | None = None
     sensor: str = "unknown"
 

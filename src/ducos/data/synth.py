@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from ducos.data.files import FileDataset, existing_folder
-from ducos.data.folder import pairs_by_suffix
+from ducos.data.folder import dataset_pairs
 
 LAYOUT = "<scene>_<view>_rgb.jpg (or .png) and <scene>_<view>_depth.png"
 METRES_PER_CODE = 0.00025
@@ -25,7 +25,7 @@ class Synth(FileDataset):
         folder = existing_folder(root, LAYOUT)
         files = [
             replace(row, scale=METRES_PER_CODE, scene=row.name.split("_")[0])
-            for row in pairs_by_suffix(folder, LAYOUT)
+            for row in dataset_pairs(folder, LAYOUT)
         ]
         if scenes:
             chosen = sorted({row.scene for row in files if row.scene})[:scenes]

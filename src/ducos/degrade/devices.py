@@ -9,6 +9,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from ducos import resize
+from ducos.arrays import Size
 from ducos.degrade.contract import (
     Low,
     Rgb,
@@ -19,7 +20,6 @@ from ducos.degrade.contract import (
     with_zero_holes,
 )
 from ducos.degrade.resampling import area_mean, bicubic, nearest
-from ducos.resize import Size
 
 FOCAL = 525.0  # pixels on the target's grid: 62° across 640 pixels, a usual colour camera
 

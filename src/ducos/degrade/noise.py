@@ -11,10 +11,10 @@ from scipy import ndimage
 from torch import Tensor
 
 from ducos import resize
+from ducos.arrays import Size
 from ducos.degrade.contract import Low, Rgb, Seed, standard_normal, with_zero_holes
 from ducos.degrade.resampling import bicubic
 from ducos.normalise import range_of
-from ducos.resize import Size
 
 BLUR = 3.6  # standard deviation in pixels
 NOISE = 0.07  # of the range

@@ -8,8 +8,8 @@ import torch
 from torch import Tensor
 
 from ducos import resize
+from ducos.arrays import Size
 from ducos.degrade.contract import Low, Rgb, Seed, with_zero_holes
-from ducos.resize import Size
 
 
 def bicubic(

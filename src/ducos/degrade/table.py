@@ -21,11 +21,11 @@ from typing import Protocol
 
 from torch import Generator, Tensor
 
+from ducos.arrays import Size
 from ducos.degrade.contract import Low
 from ducos.degrade.devices import lidar, misregister, stereo, tof
 from ducos.degrade.noise import compressed, compressed_as_released, noisy, noisy_dornet
 from ducos.degrade.resampling import area, bicubic, last_pixel, nearest
-from ducos.resize import Size
 
 
 class Degradation(Protocol):

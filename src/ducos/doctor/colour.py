@@ -8,14 +8,12 @@ from dataclasses import asdict
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ducos.arrays import Floats
 from ducos.doctor.findings import Finding
 from ducos.doctor.registration import UPRIGHT, orientation_strengths
 from ducos.doctor.shifts import Misalignment
 from ducos.files import LARGEST_ASPECT_MISMATCH, DepthMap
-
-Floats = NDArray[np.float32]
 
 LARGEST_USEFUL_RATIO = 20.0  # of colour to depth size
 SMALL_ASPECT_MISMATCH = 1.03  # up to here, sizes were rounded

@@ -10,10 +10,8 @@ import torch
 from numpy.typing import NDArray
 from scipy import fft, ndimage
 
+from ducos.arrays import Floats, Mask
 from ducos.resize import bicubic, bilinear, fill_holes, nearest
-
-Floats = NDArray[np.float32]
-Mask = NDArray[np.bool_]
 
 LONGEST_SIDE = 640  # pixels at which edges are compared; larger images are shrunk
 SEARCH = 0.04  # of the longest side: the largest shift looked for, on either side

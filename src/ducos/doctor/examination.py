@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ducos.arrays import Floats
 from ducos.doctor.colour import check_colour, check_orientation, check_shift, check_sizes
 from ducos.doctor.findings import SEVERITIES, Finding, Report
 from ducos.doctor.levels import check_flat, check_saturation, check_step
@@ -29,8 +29,6 @@ from ducos.doctor.shifts import Misalignment
 from ducos.doctor.units import check_range, check_unit
 from ducos.errors import InputError
 from ducos.files import DepthMap, read_colour, read_low
-
-Floats = NDArray[np.float32]
 
 
 def examine(

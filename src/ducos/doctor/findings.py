@@ -6,12 +6,11 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ducos.arrays import Floats
 from ducos.doctor.shifts import Misalignment
 from ducos.files import DepthMap
 
-Floats = NDArray[np.float32]
 Severity = Literal["error", "warning", "note"]
 SEVERITIES = ("error", "warning", "note", "none")  # worst first; none: nothing was found
 

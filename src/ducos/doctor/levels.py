@@ -5,14 +5,11 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import ndimage
 
+from ducos.arrays import Floats, Mask
 from ducos.doctor.findings import Finding
 from ducos.files import DepthMap
-
-Floats = NDArray[np.float32]
-Mask = NDArray[np.bool_]
 
 COARSE_STEP = 0.005  # of the median depth
 FEWEST_LEVELS = 64  # of a relative map

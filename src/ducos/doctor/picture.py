@@ -4,17 +4,15 @@ import textwrap
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from PIL import Image, ImageDraw, ImageFont
 from scipy import ndimage
 
+from ducos.arrays import Mask
+from ducos.cameras import foretold
 from ducos.doctor.findings import Finding, Report
-from ducos.doctor.pixels import mixed_pixels
 from ducos.files import DepthMap
 from ducos.pictures import Picture, colourise, side_by_side
 from ducos.resize import fill_holes
-
-Mask = NDArray[np.bool_]
 
 PANEL = 400  # width of each picture
 PAPER, INK, FAINT = (250, 250, 248), (30, 30, 34), (120, 120, 126)
@@ -58,7 +56,7 @@ def _depth(low: DepthMap, size: tuple[int, int]) -> Picture:
     picture = colourise(low.depth, low.valid)
     picture[~low.valid] = HOLE
     if low.unit != "relative":
-        picture[mixed_pixels(low.depth, low.valid)[0]] = MIXED
+        picture[foretold(low.depth, low.valid)[0]] = MIXED
     return _resized(picture, size, smooth=False)
 
 

@@ -4,18 +4,15 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import ndimage
 
+from ducos.arrays import Floats, Mask
+from ducos.cameras import foretold
 from ducos.doctor.findings import Finding
 from ducos.files import DepthMap
 
-Floats = NDArray[np.float32]
-Mask = NDArray[np.bool_]
-
 FEW_HOLES, MANY_HOLES = 0.02, 0.5  # of the map
 STRONG_NOISE = 0.01  # of the depth, one standard deviation
-EDGE_JUMP, MIXED_DISTANCE = 0.1, 0.02  # of the depth
 MANY_MIXED = 0.25  # of the edge pixels
 
 
@@ -100,7 +97,7 @@ def check_flying(low: DepthMap, facts: dict[str, Any]) -> Iterator[Finding]:
     """flying-pixels; sets the fact `mixed_edge_share`, except for relative maps."""
     if low.unit == "relative":
         return
-    mixed, edges = mixed_pixels(low.depth, low.valid)
+    mixed, edges = foretold(low.depth, low.valid)
     share = float(mixed.sum() / max(int(edges.sum()), 1))
     facts["mixed_edge_share"] = share
     if edges.sum() >= 20 and share > MANY_MIXED:
@@ -113,28 +110,3 @@ def check_flying(low: DepthMap, facts: dict[str, Any]) -> Iterator[Finding]:
             "hand over the map as it was before",
             {"share_of_edges": share, "share": float(mixed.mean())},
         )
-
-
-def mixed_pixels(depth: Floats, valid: Mask) -> tuple[Mask, Mask]:
-    """Pixels (h, w) between two surfaces, and all pixels at depth edges.
-
-    Along a row or column, two pixels on either side foretell the middle one, exactly on planes of
-    inverse depth. At an edge the two foretellings disagree; a mixed pixel agrees with neither.
-    """
-    mixed, edges = np.zeros_like(valid), np.zeros_like(valid)
-    # In double precision, where the smallest float32 has an inverse.
-    inverse = np.where(valid, 1 / np.where(valid, depth, 1.0).astype(np.float64), np.nan)
-    for axis in (0, 1):
-        if depth.shape[axis] < 5:
-            continue
-        line = np.moveaxis(inverse, axis, 0)
-        before, after = 2 * line[1:-3] - line[:-4], 2 * line[3:-1] - line[4:]
-        middle = line[2:-2]
-        is_edge = np.abs(after - before) > EDGE_JUMP * middle
-        apart = np.minimum(np.abs(middle - before), np.abs(middle - after)) > (
-            MIXED_DISTANCE * middle
-        )
-        between = (middle - before) * (after - middle) > 0
-        np.moveaxis(edges, axis, 0)[2:-2] |= is_edge
-        np.moveaxis(mixed, axis, 0)[2:-2] |= is_edge & apart & between
-    return mixed, edges

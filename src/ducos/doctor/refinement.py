@@ -5,17 +5,14 @@ Near the first answer, which comes from edges; `registration` says how the two g
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import ndimage
 
+from ducos.arrays import AnyArray, Floats, Mask
 from ducos.doctor.shifts import BLOCKS, FEWEST_BLOCKS, Misalignment, drawn_anew, peak, scatter
-
-Floats = NDArray[np.float32]
-Mask = NDArray[np.bool_]
-AnyArray = NDArray[Any]
 
 LARGEST_REFINED_SPREAD = 1.0, 0.15  # of both answers together, in colour and depth pixels
 SURELY = 0.1  # colour pixels: no answer is better than that

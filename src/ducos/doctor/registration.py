@@ -23,13 +23,13 @@ still are not many witnesses.
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from scipy import ndimage
 
+from ducos.arrays import AnyArray, Floats, Mask
 from ducos.doctor.edges import agreement, colour_edges, depth_edges, working_size
 from ducos.doctor.refinement import View, refined
 from ducos.doctor.shifts import (
@@ -43,10 +43,6 @@ from ducos.doctor.shifts import (
     strength,
 )
 from ducos.resize import bilinear
-
-Floats = NDArray[np.float32]
-Mask = NDArray[np.bool_]
-AnyArray = NDArray[Any]
 
 SMOOTHING = 0.25  # of a depth pixel: no edge of a coarse map is known better than that
 LARGEST_SPREAD, LARGEST_SPREAD_LOW = 1.0, 0.35  # of the first answer, in colour or depth pixels

@@ -4,12 +4,10 @@ import math
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ducos.arrays import Floats
 from ducos.doctor.findings import Finding
 from ducos.files import UNITS, DepthMap
-
-Floats = NDArray[np.float32]
 
 STORED_AS = {  # metres per stored value
     0.001: "millimetres",

@@ -10,15 +10,13 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from ducos.arrays import Floats, Mask, Size
 from ducos.data import Pair
 from ducos.degrade import DEGRADATIONS
 from ducos.errors import InputError
 from ducos.evaluation.metrics import measure
 from ducos.evaluation.protocols import UNITS, Protocol
-from ducos.resize import Size, low_size
-
-Floats = NDArray[np.float32]
-Mask = NDArray[np.bool_]
+from ducos.resize import low_size
 
 
 @dataclass

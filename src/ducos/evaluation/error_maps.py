@@ -13,8 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
+from ducos.arrays import Floats, Mask
 from ducos.data import Dataset
-from ducos.evaluation.cases import Case, Floats, Mask, as_batch, make_case, scale_name, score
+from ducos.evaluation.cases import Case, as_batch, make_case, scale_name, score
 from ducos.evaluation.protocols import UNITS, Protocol
 from ducos.pictures import Picture, captioned, colourise, side_by_side, write_image
 from ducos.resize import bicubic, fill_holes

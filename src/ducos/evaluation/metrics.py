@@ -14,12 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import ndimage
 
-Floats = NDArray[np.float64]
-Mask = NDArray[np.bool_]
+from ducos.arrays import Mask
+from ducos.cameras import EDGE, flying_at_edges
 
-EDGE_RATIO = 1.1  # neighbours this far apart lie on two surfaces
+Floats = NDArray[np.float64]
+
+EDGE_RATIO = 1 + EDGE  # neighbours this far apart lie on two surfaces
 REACH = 3  # pixels; how far from an edge counts as near it
-SURFACE_RATIO = 1.05  # a value this close to a surface lies on it
 SHIFT = 1  # pixels by which a predicted edge may lie beside the true one
 
 
@@ -55,26 +56,14 @@ def rmse_near_edges(prediction: Any, target: Any, valid: Any = None) -> float:
 
 
 def flying(prediction: Any, target: Any, valid: Any = None) -> float:
-    """Percentage of the pixels near edges that hang in the air between two surfaces.
+    """Percentage of the pixels at depth edges that hang in the air between two surfaces.
 
-    A predicted value flies if it lies between the smallest and the largest target within `REACH`
-    but is no target's there, give or take `SURFACE_RATIO`. Seen as a point cloud, these are the
-    veils between objects and background, which an RMSE hardly notices.
+    What flies is defined in `ducos.cameras.flying`. Seen as a point cloud, these are the veils
+    between objects and background, which an RMSE hardly notices.
     """
     prediction, target, valid = _planes(prediction, target, valid)
-    scored = _near(_edges(target, valid), REACH) & valid
-    rows, columns = np.nonzero(scored)
-    value = prediction[scored]
-    # Holes around become NaN, which is on no surface and takes no part in the extremes.
-    around = np.pad(np.where(valid, target, np.nan), REACH, constant_values=np.nan)
-    on_surface = np.zeros(value.shape, np.bool_)
-    lowest, highest = np.full(value.shape, np.inf), np.full(value.shape, -np.inf)
-    for down in range(2 * REACH + 1):
-        for right in range(2 * REACH + 1):
-            neighbour = around[rows + down, columns + right]
-            on_surface |= ~_apart(value, neighbour, SURFACE_RATIO) & ~np.isnan(neighbour)
-            lowest, highest = np.fmin(lowest, neighbour), np.fmax(highest, neighbour)
-    return 100 * _mean((lowest < value) & (value < highest) & ~on_surface)
+    flies, asked = flying_at_edges(prediction, target, valid)
+    return 100 * _mean(flies[asked])
 
 
 def boundary_f1(prediction: Any, target: Any, valid: Any = None) -> float:

@@ -10,8 +10,8 @@ import json
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
+from ducos.arrays import Size
 from ducos.errors import InputError
-from ducos.resize import Size
 
 UNITS = {"m": ("cm", 100.0), "level": ("level", 1.0)}
 """Unit of a dataset -> unit of its figures, and the factor between them."""

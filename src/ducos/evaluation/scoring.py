@@ -17,9 +17,10 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from ducos.arrays import Floats
 from ducos.data import Dataset, open_dataset
 from ducos.errors import InputError
-from ducos.evaluation.cases import Case, Floats, as_batch, make_case, scale_name, score
+from ducos.evaluation.cases import Case, as_batch, make_case, scale_name, score
 from ducos.evaluation.error_maps import Sheets
 from ducos.evaluation.protocols import UNITS, Protocol, find
 from ducos.evaluation.results import Row, known, write_results

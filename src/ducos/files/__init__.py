@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         read_low,
     )
     from ducos.files.pairs import (
+        DATASET_KINDS,
         PREVIEWS,
         Failure,
         Found,

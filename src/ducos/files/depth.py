@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ducos.arrays import AnyArray, Floats, Mask
 from ducos.errors import InputError
 from ducos.files.formats import read_stored
-from ducos.files.formats.stored import AnyArray, Mask
-from ducos.files.images import Floats, as_float32, as_mask, read_mask, single_plane
+from ducos.files.images import as_float32, as_mask, read_mask, single_plane
 from ducos.files.paths import PathLike
 from ducos.files.units import FARTHEST, Meaning, given_meaning, guessed_meaning, stated_meaning
 

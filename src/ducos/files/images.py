@@ -3,14 +3,12 @@
 from typing import cast
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from ducos.arrays import AnyArray, Floats, Mask
 from ducos.errors import InputError
 from ducos.files.formats import read_picture, read_stored
-from ducos.files.formats.stored import AnyArray, Mask
 from ducos.files.paths import PathLike
-
-Floats = NDArray[np.float32]
 
 
 def single_plane(values: ArrayLike, name: str) -> AnyArray:
@@ -106,4 +104,4 @@ def as_rgb(array: ArrayLike, name: str = "the image") -> Floats:
         raise InputError(
             f"{name} is of type {values.dtype}; give uint8, uint16 or floats in [0, 1]"
         )
-    return np.ascontiguousarray(np.broadcast_to(rgb, (*rgb.shape[:2], 3)), np.float32)
+    return np.ascontiguousarray(rgb if rgb.shape[2] == 3 else rgb.repeat(3, 2), np.float32)

@@ -7,14 +7,17 @@ A folder is laid out in one of three ways:
     <id>_rgb.*   <id>_depth.*   <id>_mask.*        matched by <id>; masks optional
 
 A CSV file has the columns rgb and depth, and maybe mask and out; its paths are relative to it.
+Datasets have ground truth under `depth`, and maybe low-resolution maps under `low`; they are found
+by the same rules (kinds=DATASET_KINDS), and their CSV files may have a column scale.
 """
 
 import csv
 import warnings
 from bisect import bisect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
+from typing import Any
 
 from PIL import Image
 
@@ -28,7 +31,8 @@ PICTURES = (".png", ".jpg", ".jpeg", ".tif", ".tiff", ".bmp", ".webp", ".ppm")
 DEPTH_MAPS = tuple(WRITTEN_AS)
 LARGEST_DELAY = 0.02  # seconds between colour and depth of one pair, as in the TUM tools
 PREVIEWS = "preview"
-COLUMNS = ("rgb", "depth", "mask", "out")
+KINDS = {"mask": PICTURES}  # what may accompany a pair -> endings of its files
+DATASET_KINDS = {"low": DEPTH_MAPS}
 
 
 @dataclass(frozen=True)
@@ -37,12 +41,16 @@ class FramePair:
 
     out: where its result goes below the batch's folder, such as "scene1/004"; the suffix, if it
         has one of a depth format, goes before the batch's.
+    low: of a dataset: the low-resolution map whose ground truth is `depth`; scale: metres per
+        stored value, if a CSV file says so.
     """
 
     rgb: Path
     depth: Path
     out: str
     mask: Path | None = None
+    low: Path | None = None
+    scale: float | None = None
 
 
 @dataclass(frozen=True)
@@ -64,11 +72,14 @@ class Found:
     unmatched: list[Failure] = field(default_factory=list)
 
 
-def find_pairs(source: str | Path) -> Found:
-    """Pairs of a folder in one of the layouts above, or of a CSV file."""
+def find_pairs(source: str | Path, kinds: Mapping[str, tuple[str, ...]] = KINDS) -> Found:
+    """Pairs of a folder in one of the layouts above, or of a CSV file.
+
+    kinds: what may accompany a pair, with the endings of its files.
+    """
     source = Path(source).expanduser()
     if source.is_file():
-        return Found(pairs_of_manifest(source), "manifest")
+        return Found(pairs_of_manifest(source, kinds), "manifest")
     if not source.is_dir():
         raise InputError(f"got {source}, which does not exist; expected a folder or a CSV file")
     if (source / "associations.txt").is_file():
@@ -77,14 +88,15 @@ def find_pairs(source: str | Path) -> Found:
         found = Found(pairs_by_time(source), "tum")
     elif (source / "rgb").is_dir() and (source / "depth").is_dir():
         found = pairs_by_name(
-            "folders", lambda kind, endings: _by_id(source / kind, endings, suffix="")
+            "folders", kinds, lambda kind, endings: _by_id(source / kind, endings, suffix="")
         )
     else:
         found = pairs_by_name(
-            "suffixes", lambda kind, endings: _by_id(source, endings, suffix=f"_{kind}")
+            "suffixes", kinds, lambda kind, endings: _by_id(source, endings, suffix=f"_{kind}")
         )
     if not found.pairs:
-        raise InputError(f"no pairs in {source}; expected {LAYOUTS}, or give a CSV file")
+        alone = "".join(f" ({each.name}: {each.reason})" for each in found.unmatched[:1])
+        raise InputError(f"no pairs in {source}{alone}; expected {LAYOUTS}, or give a CSV file")
     return found
 
 
@@ -100,16 +112,24 @@ def picture_size(path: Path) -> tuple[int, int] | None:
 # Names
 
 
-def pairs_by_name(layout: str, files: Callable[[str, tuple[str, ...]], dict[str, Path]]) -> Found:
-    """Pairs whose files have the same id; files(kind, endings) gives those of rgb, depth, mask."""
-    rgb, depth, mask = files("rgb", PICTURES), files("depth", DEPTH_MAPS), files("mask", PICTURES)
+def pairs_by_name(
+    layout: str,
+    kinds: Mapping[str, tuple[str, ...]],
+    files: Callable[[str, tuple[str, ...]], dict[str, Path]],
+) -> Found:
+    """Pairs whose files have the same id; files(kind, endings) gives those of rgb, depth, ..."""
+    rgb, depth = files("rgb", PICTURES), files("depth", DEPTH_MAPS)
+    more: dict[str, Any] = {kind: files(kind, endings) for kind, endings in kinds.items()}
     both = sorted(rgb.keys() & depth.keys())
     alone = [
         Failure(name, str(rgb.get(name, "")), str(depth.get(name, "")), f"it has no {missing} file")
         for missing, there, other in (("depth", rgb, depth), ("rgb", depth, rgb))
         for name in sorted(there.keys() - other.keys())
     ]
-    pairs = [FramePair(rgb[name], depth[name], name, mask.get(name)) for name in both]
+    pairs = [
+        FramePair(rgb[name], depth[name], name, **{kind: m.get(name) for kind, m in more.items()})
+        for name in both
+    ]
     return Found(pairs, layout, alone)
 
 
@@ -187,7 +207,7 @@ def _stamped_lines(path: Path, count: int) -> list[tuple[int, list[str]]]:
 # CSV
 
 
-def pairs_of_manifest(path: Path) -> list[FramePair]:
+def pairs_of_manifest(path: Path, kinds: Mapping[str, tuple[str, ...]]) -> list[FramePair]:
     """Rows of a CSV file; without an `out` a result is named after its colour image."""
     try:
         with path.open(newline="", encoding="utf-8-sig") as file:
@@ -196,19 +216,26 @@ def pairs_of_manifest(path: Path) -> list[FramePair]:
             columns = list(reader.fieldnames or [])
     except (UnicodeDecodeError, csv.Error) as problem:
         raise InputError(f"{path} is no CSV file ({problem}); {LAYOUTS} is a folder") from None
-    unknown = set(columns) - set(COLUMNS)
+    known = ("rgb", "depth", "out", *kinds, *(("scale",) if "low" in kinds else ()))
+    unknown = set(columns) - set(known)
     if not {"rgb", "depth"} <= set(columns) or unknown or not rows:
         raise InputError(
             f"{path} has {len(rows)} rows and the columns {', '.join(columns)[:200]}; expected at "
-            "least one row and the columns rgb, depth, and maybe mask and out"
+            f"least one row and the columns rgb, depth, and maybe {', '.join(known[2:])}"
         )
     pairs = []
     for line, row in enumerate(rows, start=2):  # line 1 is the header
         if not row["rgb"] or not row["depth"]:
             raise InputError(f"{path} line {line} lacks a file; fill in rgb and depth")
         rgb, depth = path.parent / row["rgb"], path.parent / row["depth"]
-        mask = path.parent / row["mask"] if row.get("mask") else None
-        pairs.append(FramePair(rgb, depth, row.get("out") or rgb.stem, mask))
+        more = {kind: path.parent / row[kind] for kind in kinds if row.get(kind)}
+        try:
+            scale = float(row["scale"]) if row.get("scale") else None
+        except ValueError:
+            raise InputError(
+                f"{path} line {line}: scale must be a number, got {row['scale']!r}"
+            ) from None
+        pairs.append(FramePair(rgb, depth, row.get("out") or rgb.stem, scale=scale, **more))
     return pairs
 
 

@@ -10,10 +10,10 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ducos.arrays import AnyArray, Floats, Mask
 from ducos.errors import InputError
 from ducos.files.formats import WRITTEN_AS, check_format, write_stored
-from ducos.files.formats.stored import AnyArray, Mask
-from ducos.files.images import Floats, as_float32, as_mask, single_plane
+from ducos.files.images import as_float32, as_mask, single_plane
 from ducos.files.paths import PathLike, check_output
 from ducos.files.units import FARTHEST, Meaning, given_meaning
 

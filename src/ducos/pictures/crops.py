@@ -10,9 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import ndimage
 
-Floats = NDArray[np.float32]
-Mask = NDArray[np.bool_]
-Size = tuple[int, int]
+from ducos.arrays import Floats, Mask, Size
 
 RANGE = (2, 95)  # percentiles of the input between which pictures have colours
 SHARE = 1 / 6  # side of a window, of the shorter image side

@@ -16,12 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageDraw, ImageFont
 
+from ducos.arrays import Floats, Mask
 from ducos.pictures.crops import RANGE, Line, Window, clearest_edge, windows
 from ducos.pictures.palette import colourise
 
 Picture = NDArray[np.uint8]
-Floats = NDArray[np.float32]
-Mask = NDArray[np.bool_]
 Colour = tuple[int, int, int]
 
 BAR = 22  # height of the caption in pixels

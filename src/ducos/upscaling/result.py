@@ -111,7 +111,7 @@ class Result(Generic[Map]):
         return _array(self.depth), _array(self.valid), self.image
 
     @property
-    def doubts(self) -> dict[str, NDArray[Any] | None]:
+    def doubts(self) -> dict[str, Any]:
         """What clouds and meshes judge by which pixels to leave out."""
         sigma = None if self.sigma is None else _array(self.sigma)
         return {"sigma": sigma, "measured": _array(self.source) == 1}

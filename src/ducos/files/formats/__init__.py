@@ -16,6 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
+from ducos.arrays import AnyArray
 from ducos.errors import InputError
 from ducos.files.formats.arrays import read_npy, read_npz, read_pfm, write_npy, write_npz, write_pfm
 from ducos.files.formats.child import READERS_IN_CHILD, decode_in_child
@@ -30,7 +31,7 @@ from ducos.files.formats.pictures import (
     verify_png,
     write_png,
 )
-from ducos.files.formats.stored import AnyArray, Facts, Layers, Stored
+from ducos.files.formats.stored import Facts, Layers, Stored
 from ducos.files.formats.tiff import write_tiff
 from ducos.files.paths import PathLike, atomic_write, existing_file
 

@@ -14,9 +14,10 @@ from typing import IO, Any
 
 import numpy as np
 
+from ducos.arrays import AnyArray
 from ducos.errors import InputError
 from ducos.files.formats.limits import LONGEST_FACT, check_size
-from ducos.files.formats.stored import AnyArray, Facts, Layers, Stored
+from ducos.files.formats.stored import Facts, Layers, Stored
 
 
 def read_npy(source: Path, key: str | None) -> Stored:

@@ -5,10 +5,11 @@ from pathlib import Path
 
 import numpy as np
 
+from ducos.arrays import AnyArray
 from ducos.errors import InputError, one_line
 from ducos.files.formats.arrays import listed
 from ducos.files.formats.limits import MAX_PIXELS, check_size, limit_memory
-from ducos.files.formats.stored import AnyArray, Facts, Layers, Stored
+from ducos.files.formats.stored import Facts, Layers, Stored
 
 
 def read_exr(source: Path, key: str | None) -> Stored:

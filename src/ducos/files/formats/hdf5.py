@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from ducos.arrays import AnyArray
 from ducos.errors import InputError
 from ducos.files.formats.arrays import chosen_array
 from ducos.files.formats.limits import check_length, check_size, limit_memory
-from ducos.files.formats.stored import AnyArray, Facts, Layers, Stored
+from ducos.files.formats.stored import Facts, Layers, Stored
 
 
 def read_hdf5(source: Path, key: str | None) -> Stored:

@@ -14,8 +14,9 @@ from typing import Any
 
 import numpy as np
 
+from ducos.arrays import AnyArray
 from ducos.files.formats.limits import check_length, check_size, limit_memory
-from ducos.files.formats.stored import AnyArray, Facts, Layers, Stored
+from ducos.files.formats.stored import Facts, Layers, Stored
 
 _pillow_globals = threading.Lock()  # held while its size limit or the warnings are changed
 

@@ -2,13 +2,9 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
+from ducos.arrays import AnyArray, Mask
 
-AnyArray = NDArray[Any]
-Mask = NDArray[np.bool_]
 Facts = Mapping[str, str]
 Layers = Mapping[str, AnyArray]
 

@@ -8,9 +8,10 @@ from typing import cast
 
 import numpy as np
 
+from ducos.arrays import AnyArray
 from ducos.files.formats.limits import LONGEST_FACT, check_length, check_size, limit_memory
 from ducos.files.formats.pictures import open_picture, upright
-from ducos.files.formats.stored import AnyArray, Facts, Layers, Stored
+from ducos.files.formats.stored import Facts, Layers, Stored
 
 
 def read_tiff(source: Path, key: str | None) -> Stored:
