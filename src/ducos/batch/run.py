@@ -17,7 +17,7 @@ from typing import Any
 from ducos import __version__
 from ducos.batch.journal import UNFINISHED, Journal, Record, claimed, digest_of, stamps_of
 from ducos.batch.worker import Answer, Job, Worker
-from ducos.doctor import Correction, rig_shift
+from ducos.doctor import Correction
 from ducos.errors import InputError
 from ducos.files import (
     PREVIEWS,
@@ -27,7 +27,7 @@ from ducos.files import (
     picture_size,
     result_names,
 )
-from ducos.upscaling import Options, default_model, find_weights, load
+from ducos.upscaling import Options, default_model, find_weights
 
 FAILURES = "failures.csv"
 
@@ -101,6 +101,8 @@ def run_batch(
     folder = Path(out)
     names = result_names(pairs, suffix)
     check(pairs, folder, names, workers)
+    from ducos.doctor import rig_shift
+
     shift = rig_shift(pairs, options.shift, options.unit, options.scale)
     options = replace(options, shift=(shift.x, shift.y))
     settings = settings_of(options)
@@ -164,6 +166,8 @@ def check(pairs: Sequence[FramePair], folder: Path, names: list[str], workers: i
 
 def settings_of(options: Options) -> dict[str, Any]:
     """All that decides a result's bytes beside its inputs; refuses a model that cannot be used."""
+    from ducos.upscaling import load  # and with it torch, which mistakes need not wait for
+
     load(options.model, accept_noncommercial=options.accept_noncommercial)
     name = default_model() if options.model is None else str(options.model)
     weights = find_weights(name)

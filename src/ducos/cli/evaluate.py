@@ -9,7 +9,11 @@ import typer
 
 from ducos.cli.options import Json, takes_options
 from ducos.cli.progress import counting, wide_console
-from ducos.upscaling import Options, default_model
+from ducos.data import check_dataset
+from ducos.errors import InputError
+from ducos.evaluation import RECIPES, find
+from ducos.files import check_output_folder
+from ducos.upscaling import Options, default_model, find_weights
 
 HOW = ("consistent", "tile", "device", "threads", "accept_noncommercial")
 
@@ -46,15 +50,22 @@ def evaluate(
 
     Example: ducos eval --model bicubic --dataset bench:middlebury30 --scale 4 --scale 8
     """
-    from ducos.evaluation import evaluate as score
-    from ducos.evaluation import find, table
-
     chosen = find(protocol)
+    names = model or ([] if predictions else [default_model()])
+    for name in [] if predictions else names:
+        find_weights(name)
+    for spec in dataset or []:
+        check_dataset(spec)
+    if out is not None:
+        check_output_folder(out)
     if scale and not chosen.scales:
         print(f"note: {protocol} takes the scale from the data, not --scale", file=sys.stderr)
     with counting("evaluating") as progress:
+        from ducos.evaluation import evaluate as score
+        from ducos.evaluation import table
+
         rows = score(
-            model or ([] if predictions else [default_model()]),
+            names,
             dataset or [],
             chosen,
             scale or [],
@@ -122,10 +133,15 @@ def reproduce_table(
 
     Example: ducos reproduce synthetic --data DATA --datasets middlebury,lu
     """
-    from ducos.evaluation import report_as_json, report_as_text, reproduce
-
+    if name not in RECIPES:
+        raise InputError(f"nothing to reproduce as {name!r}; choose one of: {', '.join(RECIPES)}")
+    for each in model or []:
+        find_weights(each)
     folder = out or Path("reproduce") / name
+    check_output_folder(folder)
     with counting("reproducing") as progress:
+        from ducos.evaluation import report_as_json, report_as_text, reproduce
+
         report = reproduce(
             name,
             datasets=[each.strip() for each in datasets.split(",") if each.strip()],

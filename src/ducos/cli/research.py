@@ -7,6 +7,8 @@ import typer
 
 from ducos.cli.options import takes_options
 from ducos.errors import InputError
+from ducos.files import check_output, check_output_folder, existing_file
+from ducos.models import MODELS
 from ducos.upscaling import Options
 
 
@@ -27,13 +29,16 @@ def train(
 
     Several processes: torchrun --nproc-per-node 2 -m ducos train CONFIG.toml
     """
-    from ducos.training import load_config
-    from ducos.training import train as run
+    from ducos.training import load_config  # pydantic, but not torch
 
     changes = list(override or [])
     if options.accept_noncommercial:
         changes.append("model.prompt_options.accept_noncommercial=true")
-    final = run(load_config(config, changes), out, resume=resume, overfit=overfit)
+    settings = load_config(config, changes)
+    check_output_folder(out)
+    from ducos.training import train as run
+
+    final = run(settings, out, resume=resume, overfit=overfit)
     if final:
         print(f"done: {final}")
     else:
@@ -49,12 +54,14 @@ def convert_weights(
 
     Example: ducos convert dctnet 8X.pth -o dctnet-x8.safetensors
     """
-    from ducos.files import check_output
-    from ducos.models import MODELS, ModelSpec, arguments, convert, save_model
-
     check_output(out)
     if out.suffix != ".safetensors":
         raise InputError(f"weights are written as .safetensors, got {out}")
+    existing_file(file)
+    if method not in MODELS:
+        raise InputError(f"unknown model {method!r}; choose one of: {', '.join(MODELS)}")
+    from ducos.models import ModelSpec, arguments, convert, save_model
+
     weights = convert(method, file)
     spec = ModelSpec(method, kwargs=arguments(method, weights))
     about = {"licence": MODELS[method].licence, "converted_from": file.name}

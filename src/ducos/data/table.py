@@ -44,6 +44,22 @@ def open_dataset(spec: str) -> Dataset:
     PLACE is a folder or file, for `shapes` the number of scenes. The keys are the arguments of the
     dataset's class, for example `split=train` or `scale=0.001`.
     """
+    name, place, options = check_dataset(spec)
+    _place, *keys = inspect.signature(DATASETS[name]).parameters
+    unknown = options.keys() - keys
+    if unknown:
+        raise InputError(
+            f"{name} has no option {', '.join(sorted(unknown))};"
+            f" it has: {', '.join(keys) or 'none'}"
+        )
+    return DATASETS[name](place, **options)
+
+
+def check_dataset(spec: str) -> tuple[str, int | str, dict[str, int | float | str]]:
+    """Name, place and options of a specification; InputError if it cannot be one.
+
+    Cheap: no dataset is opened, nothing heavy is imported.
+    """
     name, colon, rest = spec.partition(":")
     if not colon or not rest:
         raise InputError(f"a dataset is written as name:PLACE, got {spec!r}; names: {_names()}")
@@ -55,19 +71,13 @@ def open_dataset(spec: str) -> Dataset:
     while len(parts) > 1 and (match := _OPTION.fullmatch(parts[-1])):
         options[match["key"]] = _number_or_text(match["value"])
         parts.pop()
-    _place, *keys = inspect.signature(DATASETS[name]).parameters
-    unknown = options.keys() - keys
-    if unknown:
-        raise InputError(
-            f"{name} has no option {', '.join(sorted(unknown))};"
-            f" it has: {', '.join(keys) or 'none'}"
-        )
-    where: int | float | str = ",".join(parts)
+    where = ",".join(parts)
     if name == "shapes":
-        where = _number_or_text(str(where))
-        if not isinstance(where, int):
+        count = _number_or_text(where)
+        if not isinstance(count, int):
             raise InputError(f"shapes:N takes the number of scenes, got {where!r}")
-    return DATASETS[name](where, **options)
+        return name, count, options
+    return name, where, options
 
 
 def _number_or_text(text: str) -> int | float | str:

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from ducos.evaluation.protocols import PROTOCOLS, Protocol, find
     from ducos.evaluation.reproduction import reproduce
     from ducos.evaluation.reproduction.output import report_as_json, report_as_text
+    from ducos.evaluation.reproduction.recipes import RECIPES
     from ducos.evaluation.results import table
     from ducos.evaluation.scoring import evaluate
 else:

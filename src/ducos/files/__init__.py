@@ -30,7 +30,13 @@ if TYPE_CHECKING:
         picture_size,
         result_names,
     )
-    from ducos.files.paths import PathLike, atomic_write, check_output, existing_file
+    from ducos.files.paths import (
+        PathLike,
+        atomic_write,
+        check_output,
+        check_output_folder,
+        existing_file,
+    )
     from ducos.files.units import UNITS, given_meaning
     from ducos.files.writing import Written, check_depth_output, write_depth
 else:

@@ -51,6 +51,16 @@ def check_output(path: PathLike) -> Path:
     return target
 
 
+def check_output_folder(folder: PathLike) -> None:
+    """InputError if this folder is not there and cannot be made, or cannot be written to."""
+    place = Path(os.path.realpath(folder))
+    there = next(path for path in (place, *place.parents) if path.exists())
+    if not there.is_dir():
+        raise InputError(f"{folder} cannot be a folder: {there} is a file; choose another")
+    if not os.access(there, os.W_OK):
+        raise InputError(f"{folder} cannot be written: no permission for {there}")
+
+
 @contextmanager
 def atomic_write(path: PathLike) -> Iterator[Path]:
     """Yield a temporary name beside `path`; on success it takes its place in one step.
