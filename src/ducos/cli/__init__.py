@@ -3,6 +3,7 @@
 A user's mistake ends with one sentence on stderr and exit code 2; nothing half-written stays.
 """
 
+import os
 import sys
 from typing import Annotated
 
@@ -47,6 +48,9 @@ def about(
 
 def main() -> None:
     """Entry point of the console script."""
+    # Threads that wait for each other by spinning make a busy machine many times slower; those that
+    # sleep cost an idle one next to nothing (benchmarks/threads.py). Read when torch is imported.
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     try:
         app()
     except InputError as problem:

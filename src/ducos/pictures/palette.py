@@ -1,10 +1,12 @@
 """Maps as pictures for people: palettes, and files that any viewer shows."""
 
 import math
-from typing import cast
+from functools import cache
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from PIL import Image
 
 from ducos.errors import InputError
 from ducos.files import (
@@ -17,7 +19,7 @@ from ducos.files import (
     write_pixels,
 )
 
-PALETTES = ("turbo", "viridis", "magma", "inferno", "grey")
+PALETTES = ("turbo", "viridis", "magma", "inferno", "grey")  # in the order of palettes.png
 
 _HOLE_COLOUR = 48  # dark grey, in none of the palettes but grey
 
@@ -57,17 +59,15 @@ def colourise(
     return colours
 
 
+@cache
 def _palette(name: str) -> NDArray[np.uint8]:
     """(256, 3) colours."""
-    import cv2
-
     if name not in PALETTES:
         raise InputError(f"palette {name!r} is unknown; use {', '.join(PALETTES)}")
-    levels = np.arange(256, dtype=np.uint8)
     if name == "grey":
-        return np.repeat(levels[:, None], 3, axis=1)
-    table = getattr(cv2, f"COLORMAP_{name.upper()}")
-    return cast(NDArray[np.uint8], cv2.applyColorMap(levels[:, None], table)[:, 0, ::-1].copy())
+        return np.arange(256, dtype=np.uint8)[:, None].repeat(3, 1)
+    with Image.open(Path(__file__).parent / "palettes.png") as rows:  # turbo: Apache-2.0; rest: CC0
+        return np.asarray(rows)[PALETTES.index(name)]
 
 
 def check_image_output(path: PathLike) -> str:
