@@ -2,6 +2,7 @@
 
 import inspect
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any
 
 
@@ -24,3 +25,14 @@ def one_line(problem: BaseException) -> str:
     reason = problem.strerror if isinstance(problem, OSError) else None
     text = " ".join((reason or str(problem)).split()) or type(problem).__name__
     return text if len(text) <= 160 else text[:157] + "..."
+
+
+def needed(library: str, extra: str) -> Any:
+    """An optional library, imported; or the sentence that says how to get it."""
+    try:
+        return import_module(library)
+    except ImportError:
+        raise InputError(
+            f"this needs the library {library}, which is not installed: "
+            f"pip install 'ducos[{extra}]'"
+        ) from None

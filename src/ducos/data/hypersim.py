@@ -19,13 +19,14 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-import h5py
 import numpy as np
 
 from ducos.data.files import chosen, existing_folder
 from ducos.data.pair import Floats, Pair
-from ducos.errors import InputError
+from ducos.errors import InputError, needed
 from ducos.files import read_rgb
+
+h5py = needed("h5py", "train")
 
 LAYOUT = (
     "ai_VVV_NNN/images/scene_cam_XX_geometry_hdf5/frame.IIII.depth_meters.hdf5 with"

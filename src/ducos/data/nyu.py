@@ -8,12 +8,13 @@ that is HDF5 with reversed axes: images (N, 3, W, H), depths (N, W, H).
 from collections.abc import Sequence
 from pathlib import Path
 
-import h5py
 import numpy as np
 
 from ducos.data.files import chosen
 from ducos.data.pair import Pair
-from ducos.errors import InputError
+from ducos.errors import InputError, needed
+
+h5py = needed("h5py", "train")
 
 FILE = "nyu_depth_v2_labeled.mat"
 COUNT = 1449
