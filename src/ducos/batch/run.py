@@ -32,7 +32,7 @@ from ducos.files import (
     picture_size,
     result_names,
 )
-from ducos.hints import sensor_index
+from ducos.hints import check_sensor
 from ducos.upscaling import WEIGHTS, memory_limit, resolve
 
 FAILURES = "failures.csv"
@@ -160,7 +160,7 @@ def check(
     as_depth(np.ones((2, 2), np.float32), options.unit, scale=options.scale)  # or complain
     memory_limit(options.tile)  # or complain
     parse_shift(options.shift)  # or complain
-    sensor_index(options.sensor)  # or complain
+    check_sensor(options.sensor)
     inputs = {
         os.path.realpath(path)
         for pair in pairs

@@ -94,7 +94,7 @@ def upscale(
     from ducos.batch import write_preview, write_result
     from ducos.doctor import parse_shift, shift_to_undo
     from ducos.files import check_output, read_colour, read_low
-    from ducos.hints import sensor_index
+    from ducos.hints import check_sensor
     from ducos.upscaling import super_resolve
 
     views = Views(cloud, mesh, cloud_preview, rgb_intrinsics, field_of_view, keep_flying)
@@ -102,7 +102,7 @@ def upscale(
         if path:
             check_output(path)
     parse_shift(shift)  # or complain
-    sensor_index(sensor)
+    check_sensor(sensor)
     image = read_colour(rgb)
     low = read_low(depth, unit, scale, mask)
     if depth_intrinsics or extrinsics:

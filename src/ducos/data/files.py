@@ -13,7 +13,7 @@ from PIL import Image, UnidentifiedImageError
 
 from ducos.data.pair import Array, Mask, Pair
 from ducos.errors import InputError
-from ducos.hints import sensor_index
+from ducos.hints import check_sensor
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class FileDataset:
     """A dataset given by its rows; sensor: what made the low-resolution maps, one of SENSORS."""
 
     def __init__(self, name: str, unit: str, files: Iterable[PairFiles], sensor: str = "unknown"):
-        sensor_index(sensor)  # or complain
+        check_sensor(sensor)
         self.name = name
         self.unit = unit
         self.files = list(files)

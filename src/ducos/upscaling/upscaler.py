@@ -17,8 +17,16 @@ from torch import Tensor, nn
 
 from ducos.errors import InputError
 from ducos.files import check_sizes, read_colour, read_low
-from ducos.hints import sensor_index
-from ducos.models import MODELS, Prediction, create, load_model, needs_tiles, predict_tiled
+from ducos.hints import check_sensor
+from ducos.models import (
+    MODELS,
+    Prediction,
+    as_model,
+    create,
+    load_model,
+    needs_strips,
+    predict_in_strips,
+)
 from ducos.normalise import range_of
 from ducos.resize import bilinear, fill_holes, masked_bicubic, moved, nearest
 
@@ -151,7 +159,7 @@ def super_resolve(
     low = read_low(depth, unit, scale, mask)
     check_sizes(image.shape[:2], low.depth.shape, any_aspect)
     steps = whole_steps(shift, image.shape[:2])
-    sensor_index(sensor)  # or complain
+    check_sensor(sensor)
     network, name = resolve(model, accept_noncommercial=accept_noncommercial)
     if isinstance(model, str | Path) or model is None:
         network = network.to(device)  # a module that was handed in stays where its owner put it
@@ -239,16 +247,14 @@ def predict(
     limits = range_of(low, valid)
     normalised = limits.apply(fill_holes(low, valid, rgb))
     full = (rgb.shape[-2], rgb.shape[-1])
-    hint = {}
-    if getattr(model, "hints", None) is not None:
-        hint = {"sensor": torch.full((len(low),), sensor_index(sensor), device=low.device)}
+    network, told = as_model(model), {"sensor": sensor}
     prediction: Prediction
-    if memory is not None and rgb.shape[0] == 1 and needs_tiles(model, full, memory):
-        prediction = predict_tiled(
-            model, rgb, normalised, valid, **hint, memory=memory, progress=progress
+    if memory is not None and rgb.shape[0] == 1 and needs_strips(network, full, memory):
+        prediction = predict_in_strips(
+            network, rgb, normalised, valid, told, memory=memory, progress=progress
         )
     else:
-        prediction = model(rgb, normalised, valid, **hint)
+        prediction = network(rgb, normalised, valid, told)
     depth = limits.undo(prediction.depth)
     aux = dict(prediction.aux)
     if "sigma" in aux:
