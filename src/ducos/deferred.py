@@ -29,11 +29,6 @@ def whole(x: Any) -> Tensor:
     return handle_torch_function(whole, (x,), x) if has_torch_function((x,)) else x
 
 
-def alike(x: Tensor, like: Any) -> Any:
-    """The tensor x (1, C, h, w), deferred if the map `like` is."""
-    return handle_torch_function(alike, (like,), x, like) if has_torch_function((like,)) else x
-
-
 def at_once(function: Callable[[Tensor], Any], x: Any) -> Any:
     """function(x), which needs the whole map x and gives a tuple of maps (1, C, ?, ?)."""
     if has_torch_function((x,)):

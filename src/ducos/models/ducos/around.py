@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from ducos.deferred import alike, whole
+from ducos.deferred import at_once, whole
 from ducos.models.ducos.guide import applied, fits, shrunk
 from ducos.resize import Size, bicubic, bilinear
 
@@ -162,8 +162,11 @@ class Around:
         upsampled, fit = bicubic(low, size), None
         low = whole(low)
         if sides:
-            fitted = fits(whole(shrunk(rgb, low_size)), low, valid, sides)
-            fit = bilinear(alike(fitted, rgb), size)
+            # At once: in the regression, differences of rounding between strips would grow.
+            (fitted,) = at_once(
+                lambda image: (fits(shrunk(image, low_size), low, valid, sides),), rgb
+            )
+            fit = bilinear(fitted, size)
         return cls(rgb, upsampled, fit, sides, low, valid, window_of(low_size, size, low))
 
     def rows(self, first: int, last: int) -> "Around":

@@ -124,19 +124,6 @@ def resample(x: Rows, size: Size, mode: str) -> Rows:
     return resized(x, size, lambda x, size: antialiased(x, size, mode))
 
 
-def cropped(x: Rows, index: Any) -> Rows:
-    """x[..., :H, :W]: the first rows and columns."""
-    beyond, rows, columns = index
-    assert beyond is ...
-    assert not rows.start
-    H, W = len(range(x.height)[rows]), len(range(x.width)[columns])
-    if (H, W) == (x.height, x.width):
-        return x
-    return Rows(
-        x.work, lambda first, last: x.read(first, last)[..., columns], (x.channels, H, W), x.row_bytes
-    )
-
-
 def mean(x: Rows, dim: Any, *, keepdim: bool) -> Tensor:
     """Mean of each channel over the image, (1, C, 1, 1); x is kept on the way."""
     assert tuple(dim) == (2, 3)
@@ -174,7 +161,7 @@ def local(
     """`deferred.local`: a step, or several maps that are kept at once."""
     if isinstance(channels, int):
         return local_rows(function, inputs, channels, **how)
-    assert set(how.values()) <= {0, 1}, "several maps at once are of single rows"
+    assert how == {"reach": 0, "shrink": 1, "grow": 1}
     step = local_rows(function, inputs, sum(channels))
     work, height = step.work, step.height
     stored = [Stored(work, count, height, step.width) for count in channels]
@@ -189,6 +176,12 @@ def local(
     )
 
 
+def whole(x: Rows) -> Tensor:
+    """`deferred.whole`, on the network's device."""
+    values = x.work.tensor(x) if x.values is None else x.values
+    return values.to(x.device)
+
+
 def at_once(function: Callable[[Tensor], Any], x: Rows) -> tuple[Rows, ...]:
     """`deferred.at_once`: once for the planned pass and the real one."""
     maps = x.work.once(lambda: function(x.read(0, x.height)))
@@ -200,7 +193,6 @@ RULES: dict[Any, Callable[..., Any]] = {
     torch.conv2d: conv2d,
     torch.conv_transpose2d: conv_transpose2d,
     torch.mean: mean,
-    torch.Tensor.__getitem__: cropped,
     F.interpolate: interpolate,
     F.pixel_shuffle: pixel_shuffle,
     F.pixel_unshuffle: pixel_unshuffle,
@@ -208,8 +200,7 @@ RULES: dict[Any, Callable[..., Any]] = {
     pad_to_multiple: padded,
     moments: moments_of,
     deferred.kept: Rows.keep,
-    deferred.whole: lambda x: x.work.tensor(x).to(x.device),
-    deferred.alike: lambda x, like: like.work.given(x),
+    deferred.whole: whole,
     deferred.at_once: at_once,
     deferred.local: local,
 }

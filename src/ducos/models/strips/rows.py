@@ -47,6 +47,7 @@ class Rows:
         self.channels, self.height, self.width = shape
         self.row_bytes = row_bytes
         self.is_kept = False
+        self.values: Tensor | None = None
 
     @property
     def shape(self) -> torch.Size:
@@ -88,8 +89,13 @@ class Rows:
     def __mul__(self, other: Any) -> Any:
         return torch.mul(self, other)  # type: ignore[call-overload]
 
-    def __getitem__(self, index: Any) -> Any:
-        return torch.Tensor.__getitem__(self, index)  # type: ignore[arg-type]
+    def __getitem__(self, index: tuple[Any, slice, slice]) -> "Rows":
+        """x[..., :H, :W]: the first rows and columns."""
+        every, rows, columns = index
+        assert every is ...
+        assert not rows.start
+        shape = (self.channels, len(range(self.height)[rows]), len(range(self.width)[columns]))
+        return Rows(self.work, lambda a, b: self.read(a, b)[..., columns], shape, self.row_bytes)
 
     def mean(self, dim: Any, keepdim: bool = False) -> Any:
         return torch.mean(self, dim, keepdim=keepdim)  # type: ignore[call-overload]
@@ -112,7 +118,7 @@ def given(work: "Workspace", x: Tensor) -> Rows:
         (C, H, W),
         C * W * x.element_size(),
     )
-    rows.is_kept = True
+    rows.is_kept, rows.values = True, x
     return rows
 
 
