@@ -19,9 +19,13 @@ def is_deferred(*maps: Any) -> bool:
     return has_torch_function(maps)
 
 
-def kept(x: Any) -> Any:
-    """x, because it is needed more than once: a deferred map is now computed and kept."""
-    return handle_torch_function(kept, (x,), x) if has_torch_function((x,)) else x
+def kept(x: Any, over: Any = None) -> Any:
+    """x, because it is needed more than once: a deferred map is now computed and kept.
+
+    over: a kept map of which x takes the room, because nothing else needs it any more; x must be
+        made of its single pixels.
+    """
+    return handle_torch_function(kept, (x,), x, over) if has_torch_function((x,)) else x
 
 
 def whole(x: Any) -> Tensor:
@@ -60,5 +64,5 @@ def local(
     """
     if not has_torch_function(inputs):
         return function(*inputs)
-    options = {"channels": channels, "reach": reach, "shrink": shrink, "grow": grow}
-    return handle_torch_function(local, inputs, function, *inputs, **options)
+    options: dict[str, Any] = {"reach": reach, "shrink": shrink, "grow": grow}
+    return handle_torch_function(local, inputs, function, *inputs, channels=channels, **options)

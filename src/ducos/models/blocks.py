@@ -45,7 +45,11 @@ class ResidualBlock(nn.Module):
         )
 
     def forward(self, x: Tensor) -> Tensor:
-        return kept(x + self.body(x))
+        *convolutions, attention = self.body
+        y = x
+        for layer in convolutions:
+            y = layer(y)
+        return kept(x + attention(y), over=y)
 
 
 class ResidualGroup(nn.Module):
@@ -120,7 +124,7 @@ class Gathered:
         if self.total is None:
             self.total = kept(F.conv2d(x, weight, self.convolution.bias))
         else:
-            self.total = kept(self.total + F.conv2d(x, weight))
+            self.total = kept(self.total + F.conv2d(x, weight), over=self.total)
 
     def result(self) -> Tensor:
         """The convolution of everything that was added."""

@@ -78,9 +78,7 @@ def save_model(path: Path, spec: ModelSpec, weights: dict[str, Tensor], about: d
     write_tensors(path, weights, header)
 
 
-def load_model(
-    path: Path, *, accept_noncommercial: bool = False
-) -> tuple[Model, ModelSpec, dict]:
+def load_model(path: Path, *, accept_noncommercial: bool = False) -> tuple[Model, ModelSpec, dict]:
     """Rebuild a model from a weight file, strictly: (model in eval mode, spec, about).
 
     accept_noncommercial: of a prompt whose own weights forbid commercial use, see prompts.licence.

@@ -82,7 +82,7 @@ class Batch:
                 return tuple(value[i] for i in change(torch.arange(len(value))).tolist())
             return change(value)
 
-        return Batch(*(apply(getattr(self, f.name)) for f in fields(self)))  # type: ignore[arg-type]
+        return Batch(*(apply(getattr(self, f.name)) for f in fields(self)))
 
 
 class Patches(NamedTuple):

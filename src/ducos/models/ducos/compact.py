@@ -122,12 +122,9 @@ class DuCosCompact(Model):
         if prompt is None:
             prompt = run_prompt(self.prompt, pad_to_multiple(rgb, self.multiple))
         around = Around.of(rgb, low, valid, self.sides)
-        depth = self.head(self.describe(rgb, around))
-        if self.hints is not None:
-            depth = depth + self.hints.shift(told, len(low)).to(depth.dtype)
-        features, alignment = self.fuse(kept(depth), prompt.features)
+        features, alignment = self.fuse(self.start(rgb, around, told), prompt.features)
         relative = prompt.depth
-        del depth, prompt  # in strips, the tail needs their room
+        del prompt  # in strips, the tail needs its room
         if self.mixes:
             prediction = self.tail(features, around)
         else:
@@ -138,6 +135,13 @@ class DuCosCompact(Model):
             prediction.aux["prompt_depth"] = relative[..., :H, :W]
             prediction.aux["prompt_inverse"] = self.prompt.inverse
         return prediction
+
+    def start(self, rgb: Tensor, around: Around, told: Told | None) -> Tensor:
+        """D_1 (B, C, H/s, W/s), shifted by what the network is told."""
+        depth = self.head(self.describe(rgb, around))
+        if self.hints is not None:
+            depth = depth + self.hints.shift(told, len(rgb)).to(depth.dtype)
+        return kept(depth)
 
     def fuse(
         self, depth: Tensor, features: tuple[Tensor, ...]
@@ -152,9 +156,10 @@ class DuCosCompact(Model):
             lifted = self.lifts[i](features[i], size)
             fused, blended = fusion(lifted, depth)
             depth = kept(depth + fused)
-            gathered.add(depth)
             if self.alignments and torch.is_grad_enabled():  # only the constraint needs them
                 alignment.append((self.alignments[i](blended), self.alignments[i](lifted)))
+            del lifted, fused, blended  # in strips, the next stage needs their room
+            gathered.add(depth)
         return gathered.result(), alignment
 
     def describe(self, rgb: Tensor, around: Around) -> Tensor:

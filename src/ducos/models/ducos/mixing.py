@@ -99,7 +99,10 @@ class MixingTail(nn.Module):
         # is handed back to the pixels that the measurement was mixed into.
         for _ in range(self.corrections):
             missing = self.missing(depth, around)
-            depth = kept(local(partial(hand_back, missing), depth, weights, trust, around, channels=1))
+            corrected = local(
+                partial(hand_back, missing), depth, weights, trust, around, channels=1
+            )
+            depth = kept(corrected, over=depth)
         return Prediction(local(within_reach, depth, around, channels=1), {"sigma": sigma})
 
     @staticmethod

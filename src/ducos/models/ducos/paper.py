@@ -96,6 +96,7 @@ class DuCos(Model):
             depth = kept(fused)
             if self.alignments and torch.is_grad_enabled():  # only the constraint needs them
                 alignment.append((self.alignments[i](blended), self.alignments[i](lifted)))  # Eq. 7
+            del lifted, fused, blended  # in strips, the next stage needs their room
         out = self.tail(depth)  # Y, Eq. 8
         aux: dict[str, Any] = {"alignment": alignment}
         if prompt.depth is not None:

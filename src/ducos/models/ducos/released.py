@@ -86,6 +86,7 @@ class FusionNetwork(nn.Module):
         stem = kept(self.head(depth))
         x = kept(self.c_d1(stem))
         merge, deep = self.c_d5
+        assert isinstance(merge, nn.Conv2d)
         gathered = Gathered(merge)
         gathered.add(x)
         groups = (self.c_da2_r1, self.c_da2_r2, self.c_da2_r3, self.c_da2_r4)
@@ -99,6 +100,7 @@ class FusionNetwork(nn.Module):
             mixed = reduce[i](torch.cat([x, prompt], 1))
             fused = F.leaky_relu(self.gnn[i](mixed, x), 0.1)
             x = kept(deepen[i](kept(fused) if i < 3 else fused))
+            del fused  # in strips, the next stage needs its room
             gathered.add(x)
         aligned = (torch.sigmoid(self.conv1(mixed)), torch.sigmoid(self.conv2(x)))
         return self.tail(kept(deep(gathered.result()) + stem)), *aligned

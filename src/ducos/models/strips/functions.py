@@ -1,6 +1,7 @@
 """What torch functions make of deferred maps: the few that our networks are written with."""
 
 from collections.abc import Callable
+from itertools import chain
 from typing import Any
 
 import torch
@@ -9,7 +10,15 @@ from torch import Tensor
 
 from ducos import deferred
 from ducos.models.blocks import Moments, moments
-from ducos.models.strips.rows import FLOAT, Rows, bytes_to_make, local_rows, padded, resized, rows_of
+from ducos.models.strips.rows import (
+    FLOAT,
+    Rows,
+    bytes_to_make,
+    local_rows,
+    padded,
+    resized,
+    rows_of,
+)
 from ducos.models.strips.workspace import Stored
 from ducos.resize import Size, antialiased, pad_to_multiple
 
@@ -145,8 +154,9 @@ def moments_of(a: Rows, b: Rows) -> Moments:
     sums = torch.zeros(5, 1, a.channels, 1, 1, dtype=torch.float64, device=a.device)
     for first, last in a.work.strips(a, b):
         x, y = a.read(first, last).double(), b.read(first, last).double()
-        products = (x, y, x * x, y * y, x * y)
-        sums += torch.stack([product.sum((2, 3), keepdim=True) for product in products])
+        products = (p * q for p, q in ((x, x), (y, y), (x, y)))  # one of them at a time
+        terms = chain((x, y), products)
+        sums += torch.stack([term.sum((2, 3), keepdim=True) for term in terms])
     mean_a, mean_b, square_a, square_b, product = sums / (a.height * a.width)
     return Moments(
         (square_a - mean_a**2).clamp_min(0),

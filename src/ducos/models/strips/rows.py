@@ -47,6 +47,7 @@ class Rows:
         self.channels, self.height, self.width = shape
         self.row_bytes = row_bytes
         self.is_kept = False
+        self.stored: Stored | None = None
         self.values: Tensor | None = None
 
     @property
@@ -69,13 +70,18 @@ class Rows:
         """Of one row itself."""
         return FLOAT * self.channels * self.width
 
-    def keep(self) -> "Rows":
-        """Compute the whole map now, once; what it was made from is let go."""
-        return self if self.is_kept else self.become(self.work.store(self))
+    def keep(self, over: "Rows | None" = None) -> "Rows":
+        """Compute the whole map now, once; what it was made from is let go. over: see
+        `deferred.kept`."""
+        if self.is_kept:
+            return self
+        room = over.stored if over is not None else None
+        return self.become(self.work.store(self, room))
 
     def become(self, stored: "Stored") -> "Rows":
         """Be read from this map from now on: it holds the same values."""
-        self.read, self.row_bytes, self.is_kept = stored.read, stored.row_bytes, True
+        self.stored, self.read, self.row_bytes = stored, stored.read, stored.row_bytes
+        self.is_kept = True
         return self
 
     # What networks write with signs and methods.
@@ -87,7 +93,7 @@ class Rows:
         return torch.sub(self, other)  # type: ignore[call-overload]
 
     def __mul__(self, other: Any) -> Any:
-        return torch.mul(self, other)  # type: ignore[call-overload]
+        return torch.mul(self, other)  # type: ignore[arg-type]
 
     def __getitem__(self, index: tuple[Any, slice, slice]) -> "Rows":
         """x[..., :H, :W]: the first rows and columns."""

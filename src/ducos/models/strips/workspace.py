@@ -100,10 +100,10 @@ class Workspace:
         self.dtype = dtype
         self.planning = planning
         self.progress = progress
-        self.total = planned.work if planned else 0
+        self.work = 0
+        self.total: int = planned.work if planned else 0
         self.answers: list[Any] = planned.answers if planned else []
         self.asked = 0
-        self.work = 0
         self.strip_bytes = int(min(memory * SHARE_OF_STRIPS, LARGEST_STRIP_BYTES))
         self.free_memory = memory - self.strip_bytes
         self.file_bytes = 0
@@ -158,9 +158,9 @@ class Workspace:
             if self.progress is not None and self.total:
                 self.progress(min(1.0, self.work / self.total))
 
-    def store(self, source: Rows) -> Stored:
-        """Compute a whole map."""
-        target = Stored(self, source.channels, source.height, source.width)
+    def store(self, source: Rows, room: Stored | None = None) -> Stored:
+        """Compute a whole map, into the room of another of its size if there is one."""
+        target = room or Stored(self, source.channels, source.height, source.width)
         for first, last in self.strips(source):
             target.write(first, source.read(first, last))
         return target
