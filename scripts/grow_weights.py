@@ -12,8 +12,8 @@ from pathlib import Path
 import torch
 
 from ducos.hints import SENSORS
-from ducos.models.checkpoint import load_model, save_model, stored_weights
 from ducos.models import DuCosCompact
+from ducos.models.checkpoint import load_model, save_model, stored_weights
 
 
 def main() -> None:

@@ -2,8 +2,8 @@
 
     model(rgb, low, valid, told) -> Prediction
 
-rgb (B, 3, H, W) in [0, 1]; low (B, 1, h, w) at its true size, normalised; valid (B, 1, h, w) bool or
-None; told: what is known about the map beside its values, in words.
+rgb (B, 3, H, W) in [0, 1]; low (B, 1, h, w) at its true size, normalised; valid (B, 1, h, w) bool
+or None; told: what is known about the map beside its values, in words.
 """
 
 from collections.abc import Mapping, Sequence

@@ -13,7 +13,7 @@ What to know before comparing with it:
 
 from pathlib import Path
 
-from torch import Tensor, nn
+from torch import Tensor
 
 from ducos.errors import InputError
 from ducos.models.prediction import Prediction

@@ -7,7 +7,7 @@ bends inverse depth, for use.
 import math
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from ducos.errors import InputError
 from ducos.models.classical.measurements import trust

@@ -6,7 +6,7 @@ OpenCV has one too, but leaves it out of the published wheels.
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor, nn
+from torch import Tensor
 
 from ducos.models.classical.measurements import image_size, measured_share, upsampling_ratio
 from ducos.models.prediction import Prediction

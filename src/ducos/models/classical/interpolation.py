@@ -3,7 +3,7 @@
 Holes are filled before a model sees the map. Bicubic is the yardstick of every table.
 """
 
-from torch import Tensor, nn
+from torch import Tensor
 
 from ducos.models.classical.measurements import image_size
 from ducos.models.prediction import Prediction

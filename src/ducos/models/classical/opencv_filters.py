@@ -9,7 +9,7 @@ from collections.abc import Callable
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor, nn
+from torch import Tensor
 
 from ducos.models.classical.measurements import image_size, measured_share, trust, upsampling_ratio
 from ducos.models.prediction import Prediction

@@ -6,7 +6,7 @@ its depth are learned at a fraction of the cost of the whole network.
 
 from typing import Any
 
-from torch import Tensor, nn
+from torch import Tensor
 
 from ducos.errors import InputError
 from ducos.models.prediction import Prediction

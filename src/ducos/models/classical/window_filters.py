@@ -6,7 +6,7 @@ nor holes, and its weighted median sorts floats into 256 levels.
 
 import torch
 import torch.nn.functional as F
-from torch import Tensor, nn
+from torch import Tensor
 
 from ducos.models.classical.measurements import image_size, low_coordinates, trust, upsampling_ratio
 from ducos.models.prediction import Prediction

@@ -137,11 +137,11 @@ def spline_logits(window: Window) -> Tensor:
 class Around:
     """What surrounds the pixels of an image, or of some of its rows.
 
-    image (B, 3, H, W) RGB, `upsampled` (B, 1, H, W) = bicubic(low) and `fit`, the regressions of low
-    on the image over `sides` (see `guide.fits`) or None, belong to the whole image; in a pass that
-    runs in strips they are deferred. low (B, 1, h, w) and valid (B, 1, h, w) bool, or None if
-    nothing is a hole, are always whole. window and span: of the rows that this is about; a span of
-    None means all.
+    image (B, 3, H, W) is RGB, upsampled (B, 1, H, W) = bicubic(low), and fit the regressions of low
+    on the image over `sides` (see `guide.fits`) or None. These three belong to the whole image; in
+    a pass that runs in strips they are deferred. low (B, 1, h, w) and valid (B, 1, h, w) bool, or
+    None if nothing is a hole, are always whole. window and span are of the rows that this is about;
+    a span of None means all.
     """
 
     image: Any
@@ -155,7 +155,7 @@ class Around:
 
     @classmethod
     def of(cls, rgb: Any, low: Any, valid: Tensor | None, sides: tuple[int, ...] = ()) -> "Around":
-        """Of rgb (B, 3, H, W) and low (B, 1, h, w), regressed on it over neighbourhoods of `sides`."""
+        """Of rgb (B, 3, H, W) and low (B, 1, h, w), which is regressed on it over `sides`."""
         size, low_size = ((x.shape[-2], x.shape[-1]) for x in (rgb, low))
         if valid is not None and bool(valid.all()):
             valid = None

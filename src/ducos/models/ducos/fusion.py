@@ -1,4 +1,7 @@
-"""Prompt features meet depth features (section 3.1 of the paper, Eq. 2-7)."""
+"""Prompt features meet depth features (section 3.1 of the paper, Eq. 2-7).
+
+`CorrelativeFusion` is F_ψ of Eq. 6: D_{i+1} = F_ψ(F_i, D_i).
+"""
 
 import torch
 from torch import Tensor, nn
@@ -59,7 +62,7 @@ class CorrelativeFusion(nn.Module):
             blended = self.blend(prompt, grouped, again=self.iterations - 1)
             return self.out(blended), blended
         blended = self.blend(prompt, grouped)
-        for _ in range(self.iterations - 1):  # Eq. 6
+        for _ in range(self.iterations - 1):  # refined: the blend goes through the group again
             grouped = kept(self.group(kept(blended)))
             blended = self.blend(prompt, grouped)
         return self.out(blended), blended  # Eq. 5
