@@ -35,8 +35,7 @@ ROWS: dict[str, dict[str, str]] = {
     "duals: fixed": {"dual.preset": '"fixed"'},
     "duals: constrained": {"dual.preset": '"constrained"'},
     "duals: none": {"dual.constraints": "[]"},
-    "tail: convolution": {"model.kwargs.tail": '"convolution"', "model.kwargs.guided": "false",
-                          "model.kwargs.residual": "true"},
+    "tail: convolution": {"model.kwargs.tail": '"convolution"'},
 }  # fmt: skip
 SCALES = (4, 8, 16)
 

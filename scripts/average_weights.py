@@ -11,7 +11,6 @@ import argparse
 from pathlib import Path
 
 from ducos.errors import InputError
-from ducos.hints import sensor_index
 from ducos.models.checkpoint import load_model, save_model, stored_weights
 
 
@@ -34,8 +33,8 @@ def main() -> None:
         raise InputError(f"these are different networks: {spec} and {other}")
     mean = {name: value.lerp(others[name], options.share) for name, value in weights.items()}
     for sensor in options.forget:
-        hints = mean["hints.weight"]
-        hints[sensor_index(sensor)] = hints[sensor_index("unknown")]
+        words = one.subjects["sensor"]  # the first subject of these networks: rows begin with it
+        mean["hints.weight"][words.index(sensor)] = mean["hints.weight"][0]
     save_model(options.mean, spec, mean, about)
     print(f"wrote {options.mean}")
 

@@ -11,8 +11,9 @@ from pathlib import Path
 
 import torch
 
+from ducos.hints import SENSORS
+from ducos.models import DuCosCompact
 from ducos.models.checkpoint import load_model, save_model, stored_weights
-from ducos.models.ducos.paper import DuCos
 
 
 def main() -> None:
@@ -23,10 +24,10 @@ def main() -> None:
     parser.add_argument("out", type=Path)
     options = parser.parse_args()
     old, spec, _ = load_model(options.weights)
-    spec.kwargs |= {"wide": True, "hinted": True}
+    spec.kwargs |= {"wide": True, "told": {"sensor": list(SENSORS)}}
     new = spec.build()
-    assert isinstance(old, DuCos)
-    assert isinstance(new, DuCos)
+    assert isinstance(old, DuCosCompact)
+    assert isinstance(new, DuCosCompact)
     grown = new.state_dict()
     given = old.state_dict()
     cells = new.stride**2

@@ -12,11 +12,10 @@ SENSORS = {
     "lidar": "few laser spots blown up to a map: iPhone, iPad",
     "stereo": "stereo or structured light: RealSense D400, ZED, OAK-D, Kinect v1",
 }
-"""Name -> which cameras are meant. Their order is that of the rows in weight files."""
+"""Name -> which cameras are meant. Weights have a list of their own: the names they were taught."""
 
 
-def sensor_index(name: str) -> int:
-    """The row of a sensor in SENSORS."""
+def check_sensor(name: str) -> None:
+    """Complain about a name that is none of SENSORS."""
     if name not in SENSORS:
         raise InputError(f"unknown sensor {name!r}; choose one of: {', '.join(SENSORS)}")
-    return list(SENSORS).index(name)

@@ -11,25 +11,29 @@ the resampler of the field's benchmarks. OpenCV's INTER_CUBIC and torch without 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
+from torch.overrides import handle_torch_function, has_torch_function
 
 from ducos.arrays import Size
 
 
 def bicubic(x: Tensor, size: Size) -> Tensor:
     """Pillow's bicubic of (B, C, h, w) to (B, C, H, W); shrinking antialiases."""
-    return _antialiased(x, size, "bicubic")
+    return antialiased(x, size, "bicubic")
 
 
 def bilinear(x: Tensor, size: Size) -> Tensor:
     """Antialiased bilinear of (B, C, h, w) to (B, C, H, W); never leaves the range of its input."""
-    return _antialiased(x, size, "bilinear")
+    return antialiased(x, size, "bilinear")
 
 
-def _antialiased(x: Tensor, size: Size, mode: str) -> Tensor:
+def antialiased(x: Tensor, size: Size, mode: str) -> Tensor:
+    """torch's antialiased "bicubic" or "bilinear", without its gaps."""
     if tuple(x.shape[-2:]) == tuple(size):
         return x
+    if has_torch_function((x,)):  # a deferred map knows how
+        return handle_torch_function(antialiased, (x,), x, size, mode)
     if x.dtype == torch.bfloat16:  # torch has no such kernel
-        return _antialiased(x.float(), size, mode).to(x.dtype)
+        return antialiased(x.float(), size, mode).to(x.dtype)
     if size[1] == 1:  # torch 2.13 repeats the first row when the output is one column wide
         turned = F.interpolate(x.transpose(2, 3), size=size[::-1], mode=mode, antialias=True)
         return turned.transpose(2, 3)
@@ -137,8 +141,23 @@ def pad_to_multiple(x: Tensor, multiple: int) -> Tensor:
     bottom, right = -H % multiple, -W % multiple
     if not bottom and not right:
         return x
+    if has_torch_function((x,)):  # a deferred map knows how
+        return handle_torch_function(pad_to_multiple, (x,), x, multiple)
     mode = "reflect" if bottom < H and right < W else "replicate"
     return F.pad(x, (0, right, 0, bottom), mode=mode)
+
+
+def padded_axes(size: Size, multiple: int) -> tuple[Tensor, Tensor]:
+    """Which row and which column of an image each one of `pad_to_multiple(image)` repeats."""
+    H, W = size
+    bottom, right = -H % multiple, -W % multiple
+    mirrored = bottom < H and right < W
+
+    def axis(n: int, extra: int) -> Tensor:
+        index = torch.arange(n + extra)
+        return torch.where(index < n, index, 2 * (n - 1) - index if mirrored else n - 1)
+
+    return axis(H, bottom), axis(W, right)
 
 
 def moved(x: Tensor, right: int, down: int, beyond: float | None = None) -> Tensor:

@@ -1,5 +1,6 @@
 """One contract for every entry of MODELS: sizes, ratios, gradients, files, holes."""
 
+import inspect
 from pathlib import Path
 from typing import Any
 
@@ -7,7 +8,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from ducos.models import MODELS, Prediction, create
+from ducos.models import MODELS, Model, Prediction, create
 from ducos.models.checkpoint import ModelSpec, load_model, save_model, stored_weights
 from ducos.prompts import PROMPTS
 from ducos.training.losses import masked_mean
@@ -127,6 +128,19 @@ def test_constant_and_extreme_inputs_stay_finite(name: str) -> None:
             rgb = torch.full((1, 3, 24, 20), rgb_level)
             low = torch.full((1, 1, 6, 5), low_level)
             assert model(rgb, low).depth.isfinite().all()
+
+
+@every_model
+def test_every_model_says_what_it_can_be_told_and_how_it_runs(name: str) -> None:
+    model = build(name)
+    assert isinstance(model, Model)
+    assert all(len(set(words)) == len(words) for words in model.subjects.values())
+    assert model.multiple >= 1
+    assert not model.in_strips or model.bytes_per_pixel()
+    assert not model.takes_prompt or model.prompt is not None
+    parameters = list(inspect.signature(model.forward).parameters)
+    assert parameters[:4] == ["rgb", "low", "valid", "told"]
+    assert ("prompt" in parameters) == model.takes_prompt
 
 
 @every_model

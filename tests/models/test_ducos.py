@@ -8,19 +8,15 @@ import torch
 from torch import Tensor, nn
 
 from ducos.errors import InputError
-from ducos.models import DuCos, Prediction, create
+from ducos.models import DuCos, DuCosCompact, Prediction, create
 from ducos.models.blocks import pearson
-from ducos.models.ducos.paper import Alignment, CorrelativeFusion
+from ducos.models.ducos.fusion import Alignment, CorrelativeFusion
 from ducos.prompts.tiny import TinyPrompt
 from ducos.resize import bicubic
 from ducos.training.dual import paper
 from ducos.training.losses import alignment
 
 WIDTHS = (6, 6, 8, 8)
-
-
-MIXING = {"stride": 4, "tail": "mixing"}
-GUIDED = {**MIXING, "guided": True}
 
 
 def noise(*shape: int, seed: int = 0) -> Tensor:
@@ -31,6 +27,12 @@ def small(prompt: str | None = "tiny", **kwargs: object) -> DuCos:
     torch.manual_seed(0)
     built = None if prompt is None else TinyPrompt(widths=WIDTHS)
     return DuCos(built, **{"channels": 8, "blocks": 1, **kwargs}).eval()  # type: ignore[arg-type]
+
+
+def compact(prompt: str | None = "tiny", **kwargs: object) -> DuCosCompact:
+    torch.manual_seed(0)
+    built = None if prompt is None else TinyPrompt(widths=WIDTHS)
+    return DuCosCompact(built, **{"channels": 8, **kwargs}).eval()  # type: ignore[arg-type]
 
 
 def run(
@@ -193,10 +195,7 @@ def test_without_alignment_the_constraint_says_what_to_do() -> None:
     {"recurrence": "literal"}, {"recurrence": "reweight"},
     *({"stages": n} for n in (1, 2, 3, 4)),
     *({"iterations": n} for n in (1, 2, 3, 6)),
-    {"stage_residual": True}, {"gather_stages": True}, {"residual": True}, {"align": False},
-    {"deconvolve": False}, {"stride": 2}, {"stride": 4}, {"stride": 4, "residual": True},
-    {"tail": "mixing"}, {"tail": "mixing", "stride": 4}, {"tail": "mixing", "stride": 2},
-    {"tail": "mixing", "stride": 4, "corrections": 0},
+    {"residual": True}, {"align": False}, {"deconvolve": False},
 ])  # fmt: skip
 @pytest.mark.parametrize("prompt", ["tiny", None])
 def test_every_switch_builds_and_runs(prompt: str | None, kwargs: dict) -> None:
@@ -206,12 +205,29 @@ def test_every_switch_builds_and_runs(prompt: str | None, kwargs: dict) -> None:
     aligned = kwargs.get("stages", 4) if kwargs.get("align", True) else 0
     assert len(prediction.aux["alignment"]) == aligned
     assert ("prompt_depth" in prediction.aux) == (prompt is not None)
-    assert ("sigma" in prediction.aux) == (kwargs.get("tail") == "mixing")
+    assert "sigma" not in prediction.aux
+
+
+@pytest.mark.parametrize("kwargs", [
+    {}, {"fusion": "add"}, {"fusion": "concat"}, {"iterations": 3}, {"blocks": 2}, {"wide": True},
+    {"guided": False}, {"stride": 1}, {"stride": 2}, {"corrections": 0}, {"align": False},
+    {"tail": "convolution"}, {"tail": "convolution", "stride": 2},
+])  # fmt: skip
+@pytest.mark.parametrize("prompt", ["tiny", None])
+def test_every_switch_of_the_compact_network_builds_and_runs(
+    prompt: str | None, kwargs: dict
+) -> None:
+    prediction = run_with_gradient(compact(prompt, **kwargs))
+    assert prediction.depth.shape == (1, 1, 36, 44)
+    assert prediction.depth.isfinite().all()
+    assert len(prediction.aux["alignment"]) == (4 if kwargs.get("align", True) else 0)
+    assert ("prompt_depth" in prediction.aux) == (prompt is not None)
+    assert ("sigma" in prediction.aux) == ("tail" not in kwargs)
 
 
 @pytest.mark.parametrize("kwargs", [
     {"fusion": "add"}, {"recurrence": "reweight"}, {"stages": 3}, {"iterations": 3},
-    {"stage_residual": True}, {"residual": True},
+    {"residual": True},
 ])  # fmt: skip
 def test_every_switch_does_something(kwargs: dict) -> None:
     """Same weights where the architecture is the same, another result."""
@@ -240,18 +256,26 @@ def test_the_defaults_are_the_papers() -> None:
     assert {f.iterations for f in model.fusions} == {4}
     assert {f.fusion for f in model.fusions} == {"pearson"}
     assert {f.recurrence for f in model.fusions} == {"literal"}
-    assert model.stride == 1
     assert not model.residual
     assert {type(lift.deconvolve) for lift in model.lifts} == {nn.ConvTranspose2d}
 
 
 @pytest.mark.parametrize("kwargs", [
-    {"fusion": "Pearson"}, {"recurrence": "once"}, {"tail": "conv"}, {"stages": 0}, {"stages": 5},
-    {"iterations": 0}, {"channels": 0}, {"stride": 0}, {"corrections": -1},
+    {"fusion": "Pearson"}, {"recurrence": "once"}, {"stages": 0}, {"stages": 5},
+    {"iterations": 0}, {"channels": 0},
 ])  # fmt: skip
 def test_impossible_arguments_are_refused_with_their_name(kwargs: dict) -> None:
     with pytest.raises(InputError, match=next(iter(kwargs))):
         create("ducos", prompt="tiny", **kwargs)
+
+
+@pytest.mark.parametrize("kwargs", [
+    {"fusion": "Pearson"}, {"tail": "conv"}, {"iterations": 0}, {"channels": 0}, {"stride": 0},
+    {"corrections": -1}, {"wide": True, "guided": False},
+])  # fmt: skip
+def test_the_compact_network_refuses_them_too(kwargs: dict) -> None:
+    with pytest.raises(InputError, match=next(iter(kwargs))):
+        create("ducos-compact", **kwargs)
 
 
 def test_unknown_arguments_and_names_are_the_users_mistake() -> None:
@@ -270,13 +294,19 @@ def test_unknown_arguments_and_names_are_the_users_mistake() -> None:
 # Geometry
 
 
-@pytest.mark.parametrize("kwargs", [{}, MIXING, GUIDED, {"stride": 4}])
-def test_the_images_place_is_kept(kwargs: dict) -> None:
+PLAIN = {"tail": "convolution"}
+COMPACT = [{"guided": False}, {"guided": True}, PLAIN]
+
+
+@pytest.mark.parametrize("kwargs", [None, *COMPACT])
+def test_the_images_place_is_kept(kwargs: dict | None) -> None:
     """What is changed in a corner of the colour image moves the result around that corner most.
 
     Channel attention and Pearson see the whole map, so a change is felt everywhere, but less.
     """
-    model = small(iterations=1, stages=2, **kwargs)
+    model: nn.Module = small(iterations=1, stages=2)
+    if kwargs is not None:
+        model = compact(iterations=1, **kwargs)
     H, W = 141, 206
     rgb, low = noise(1, 3, H, W), noise(1, 1, 28, 41, seed=1)
     for rows, columns in ((slice(0, 40), slice(0, 40)), (slice(H - 40, H), slice(W - 40, W))):
@@ -292,15 +322,14 @@ def test_the_images_place_is_kept(kwargs: dict) -> None:
 
 
 def test_the_prompts_depth_has_the_images_size() -> None:
-    for kwargs in ({}, MIXING, GUIDED):
-        assert run(small(**kwargs), (33, 41)).aux["prompt_depth"].shape == (1, 1, 33, 41)
+    for model in (small(), *(compact(**kwargs) for kwargs in COMPACT)):
+        assert run(model, (33, 41)).aux["prompt_depth"].shape == (1, 1, 33, 41)
 
 
 def test_a_batch_is_its_images() -> None:
     rgb, low = noise(2, 3, 37, 41), noise(2, 1, 9, 10, seed=1)
     valid = noise(2, 1, 9, 10, seed=2) > 0.2
-    for kwargs in ({}, {"stride": 4, "tail": "mixing", "stage_residual": True}):
-        model = small(**kwargs)
+    for model in (small(), compact(guided=False)):
         together = model(rgb, low, valid)
         for i in range(2):
             one = slice(i, i + 1)

@@ -8,8 +8,9 @@ import torch
 from scipy.interpolate import BSpline
 from torch import Tensor, nn
 
-from ducos.models import DuCos
-from ducos.models.ducos.mixing import BEYOND, TAPS, MixingTail, expected_error, gather, window_of
+from ducos.models import DuCosCompact
+from ducos.models.ducos.around import TAPS, gather, window_of
+from ducos.models.ducos.mixing import BEYOND, MixingTail, expected_error
 from ducos.resize import fill_holes
 
 RATIOS = [(1, 1), (2, 2), (1.5, 3.4), (11.6, 2.7), (5, 1)]
@@ -17,17 +18,16 @@ RATIOS = [(1, 1), (2, 2), (1.5, 3.4), (11.6, 2.7), (5, 1)]
 
 def mixer(
     *, corrections: int = 0, learned: bool = False, focus: bool = True, detail: bool = True
-) -> DuCos:
+) -> DuCosCompact:
     """A small network with the mixing tail.
 
     learned: large random weights in place of zeros, as if training had gone anywhere.
     focus, detail: False switches these maps of the tail off.
     """
     torch.manual_seed(3)
-    model = DuCos(
-        None, channels=8, iterations=1, stages=1, blocks=1, stride=4, deconvolve=False,
-        stage_residual=True, gather_stages=True, tail="mixing", corrections=corrections,
-    ).eval()  # fmt: skip
+    model = DuCosCompact(
+        None, channels=8, iterations=1, guided=False, corrections=corrections
+    ).eval()
     predict: nn.Conv2d = model.tail.predict
     group = model.tail.stride**2
     with torch.no_grad():
@@ -51,7 +51,9 @@ def full_size(low: Tensor, ratio: tuple[float, float]) -> tuple[int, int]:
     return round(low.shape[-2] * ratio[0]), round(low.shape[-1] * ratio[1])
 
 
-def run(model: DuCos, low: Tensor, size: tuple[int, int], valid: Tensor | None = None) -> Tensor:
+def run(
+    model: DuCosCompact, low: Tensor, size: tuple[int, int], valid: Tensor | None = None
+) -> Tensor:
     with torch.no_grad():
         return model(noise(low.shape[0], 3, *size, seed=9), low, valid).depth
 
@@ -78,7 +80,7 @@ def test_without_preferences_it_is_cubic_spline_smoothing(ratio: tuple[float, fl
 def test_before_training_it_is_close_to_that() -> None:
     low = noise(1, 1, 7, 6)
     torch.manual_seed(0)
-    fresh = DuCos(None, channels=8, stages=1, iterations=1, stride=4, tail="mixing", corrections=0)
+    fresh = DuCosCompact(None, channels=8, iterations=1, guided=False, corrections=0)
     expected = cubic_spline(7, 28) @ low.numpy() @ cubic_spline(6, 24).T
     difference = run(fresh.eval(), low, (28, 24)).numpy() - expected
     assert np.sqrt((difference**2).mean()) < 0.15 * low.std().item()
@@ -208,10 +210,10 @@ def test_the_window_surrounds_each_pixel(n: int, N: int) -> None:
     expected = np.clip(first[:, None] + np.arange(-1, 3), 0, n - 1)
     np.testing.assert_array_equal(window.rows.numpy(), expected)
     np.testing.assert_array_equal(window.columns.numpy(), expected)
-    assert window.phase.min() >= 0
-    assert window.phase.max() < 1
-    np.testing.assert_allclose(window.phase[0, 0, :, 0].numpy(), centre - first, atol=1e-12)
-    np.testing.assert_allclose(window.phase[0, 1, 0].numpy(), centre - first, atol=1e-12)
+    assert torch.cat([window.row_phase, window.column_phase]).min() >= 0
+    assert torch.cat([window.row_phase, window.column_phase]).max() < 1
+    np.testing.assert_allclose(window.row_phase.numpy(), centre - first, atol=1e-12)
+    np.testing.assert_allclose(window.column_phase.numpy(), centre - first, atol=1e-12)
 
 
 def test_gather_reads_row_by_row() -> None:

@@ -16,10 +16,18 @@ from ducos.data.shapes import Shapes
 from ducos.errors import InputError
 from ducos.evaluation.scoring import evaluate
 from ducos.files import find_pairs
-from ducos.hints import SENSORS, sensor_index
-from ducos.models import create
-from ducos.models.checkpoint import ModelSpec, save_model, stored_weights
-from ducos.models.tiling import predict_tiled
+from ducos.hints import SENSORS
+from ducos.models import Prediction, create
+from ducos.models.checkpoint import (
+    ModelSpec,
+    load_model,
+    save_model,
+    stored_weights,
+    write_tensors,
+)
+from ducos.models.strips import predict_in_strips
+from ducos.models.told import Hints
+from ducos.resize import bicubic
 from ducos.training.augment import Augmentation
 from ducos.training.config import Config
 from ducos.training.loop import forward
@@ -30,12 +38,13 @@ from ducos.upscaling import Options, predict, super_resolve
 from tests.commands import ducos, ducos_here
 
 SMALL = {"prompt_options": {"widths": [6, 6, 8, 8]}, "channels": 8}
+WORDS = {"sensor": list(SENSORS)}
 
 
 def network(seed: int = 0) -> nn.Module:
     """A network to which every sensor means something else."""
     torch.manual_seed(seed)
-    model = create("ducos-compact", **SMALL, hinted=True)
+    model = create("ducos-compact", **SMALL, told=WORDS)
     nn.init.normal_(model.hints.weight)  # type: ignore[union-attr, arg-type]
     return model.eval()
 
@@ -56,9 +65,7 @@ def answers(model: nn.Module, memory: int | None = None) -> dict[str, Tensor]:
 @pytest.fixture
 def weights(tmp_path: Path) -> Path:
     """A weight file of such a network."""
-    spec = ModelSpec(
-        "ducos-compact", None, SMALL["prompt_options"], {"channels": 8, "hinted": True}
-    )
+    spec = ModelSpec("ducos-compact", None, SMALL["prompt_options"], {"channels": 8, "told": WORDS})
     path = tmp_path / "told.safetensors"
     save_model(path, spec, stored_weights(network()), {})
     return path
@@ -87,7 +94,7 @@ def test_a_hint_says_nothing_before_it_is_learned() -> None:
     torch.manual_seed(0)
     deaf = create("ducos-compact", **SMALL).eval()
     torch.manual_seed(0)
-    fresh = create("ducos-compact", **SMALL, hinted=True).eval()
+    fresh = create("ducos-compact", **SMALL, told=WORDS).eval()
     fresh.load_state_dict(deaf.state_dict(), strict=False)
     expected = answers(deaf)["unknown"]
     assert all(torch.equal(answer, expected) for answer in answers(fresh).values())
@@ -109,10 +116,10 @@ def test_without_a_word_the_sensor_is_unknown() -> None:
 @pytest.mark.parametrize("name", SENSORS)
 def test_strips_are_told_too(name: str) -> None:
     model, (rgb, low, valid) = network(), inputs()
-    sensor = torch.tensor([sensor_index(name)])
+    told = {"sensor": name}
     with torch.inference_mode():
-        whole = model(rgb, low - 1, valid, sensor=sensor).depth
-    tiled = predict_tiled(model, rgb, low - 1, valid, sensor=sensor, memory=1).depth
+        whole = model(rgb, low - 1, valid, told).depth
+    tiled = predict_in_strips(model, rgb, low - 1, valid, told, memory=1).depth
     assert (tiled - whole).abs().max() < 1e-5
 
 
@@ -120,8 +127,8 @@ def test_each_of_a_batch_has_its_own() -> None:
     model, (rgb, low, valid) = network(), inputs()
     both = [x.repeat(2, 1, 1, 1) for x in (rgb, low - 1, valid)]
     with torch.inference_mode():
-        first, second = model(*both, sensor=torch.tensor([1, 2])).depth
-        alone = [model(rgb, low - 1, valid, sensor=torch.tensor([n])).depth[0] for n in (1, 2)]
+        first, second = model(*both, {"sensor": ["tof", "lidar"]}).depth
+        alone = [model(rgb, low - 1, valid, {"sensor": n}).depth[0] for n in ("tof", "lidar")]
     torch.testing.assert_close(first, alone[0])
     torch.testing.assert_close(second, alone[1])
 
@@ -136,6 +143,80 @@ def test_models_that_cannot_be_told_take_no_notice() -> None:
 def test_an_unknown_name_lists_the_known_ones() -> None:
     with pytest.raises(InputError, match=r"unknown sensor 'sonar'.*tof, lidar, stereo"):
         super_resolve(np.zeros((8, 8, 3)), np.ones((2, 2)), unit="m", sensor="sonar")
+
+
+# Names belong to the weights
+
+
+def test_a_name_that_the_weights_do_not_know_counts_as_unknown() -> None:
+    """As of a file that is older than the name."""
+    torch.manual_seed(0)
+    old = create("ducos-compact", **SMALL, told={"sensor": ["unknown", "tof"]}).eval()
+    nn.init.normal_(old.hints.weight)  # type: ignore[union-attr, arg-type]
+    with torch.inference_mode():
+        unknown = predict(old, *inputs()).depth
+        with pytest.warns(UserWarning, match="not taught the sensor 'stereo', only unknown, tof"):
+            stereo = predict(old, *inputs(), sensor="stereo").depth
+        told = predict(old, *inputs(), sensor="tof").depth
+    assert torch.equal(stereo, unknown)
+    assert not torch.equal(told, unknown)
+
+
+def test_a_new_name_in_the_code_breaks_no_file(
+    weights: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = answers(network())["tof"]
+    monkeypatch.setattr("ducos.hints.SENSORS", {"radar": "new, and first", **SENSORS})
+    model = load_model(weights)[0]
+    assert model.subjects == {"sensor": ("unknown", "tof", "lidar", "stereo")}
+    with torch.inference_mode():
+        assert torch.equal(predict(model, *inputs(), sensor="tof").depth, before)
+
+
+def test_several_subjects_add_up() -> None:
+    """A further subject needs no other shape of model or file."""
+    words = {**WORDS, "mode": ["faithful", "repair"]}
+    assert create("ducos-compact", **SMALL, told=words).subjects["mode"] == ("faithful", "repair")
+    hints = Hints(words, 8)
+    nn.init.normal_(hints.weight)
+    rows = hints.weight
+    shift = hints.shift({"mode": "repair", "sensor": ["tof", "unknown"]}, 2)[:, :, 0, 0]
+    torch.testing.assert_close(shift, rows[[1, 0]] + rows[5])
+    assert torch.equal(hints.shift(None, 1)[0, :, 0, 0], rows[0] + rows[4])
+
+
+def test_words_must_fit_the_batch() -> None:
+    with pytest.raises(InputError, match="1 maps are told 2 words"):
+        network()(*inputs(), {"sensor": ["tof", "tof"]})
+    with pytest.raises(InputError, match=r"told\.sensor must be a list"):
+        create("ducos-compact", **SMALL, told={"sensor": "tof"})
+
+
+def test_files_from_before_names_were_stored_have_four_rows(tmp_path: Path) -> None:
+    path = tmp_path / "old.safetensors"
+    old = {"name": "ducos-compact", "prompt": None, "prompt_options": SMALL["prompt_options"]}
+    old["kwargs"] = {"channels": 8, "hinted": True, "gather_stages": True}
+    header = {"format": "ducos-1", "spec": json.dumps(old)}
+    write_tensors(path, stored_weights(network()), header)
+    model, spec, _ = load_model(path)
+    assert spec.kwargs == {"channels": 8, "told": WORDS}
+    assert all(
+        torch.equal(a, b)
+        for a, b in zip(answers(model).values(), answers(network()).values(), strict=True)
+    )
+
+
+def test_modules_from_elsewhere_need_no_protocol() -> None:
+    class Mine(nn.Module):
+        def forward(self, rgb: Tensor, low: Tensor, valid: Tensor) -> Prediction:
+            return Prediction(bicubic(low, (rgb.shape[-2], rgb.shape[-1])))
+
+    rgb = np.random.default_rng(0).random((24, 32, 3)).astype(np.float32)
+    results = [
+        super_resolve(rgb, 1 + rgb[::4, ::4, 0], unit="m", model=model, sensor="tof", tile="1MB")
+        for model in (Mine(), "bicubic")
+    ]
+    np.testing.assert_allclose(results[0].depth, results[1].depth, atol=1e-6)
 
 
 # Training
@@ -160,7 +241,7 @@ class Measured:
         return Pair("one", rgb, target, masks[0], low, masks[1], self.sensor)
 
 
-def told(degradation: str, hint: float, dataset: object = None) -> list[int]:
+def told(degradation: str, hint: float, dataset: object = None) -> list[str]:
     """What the networks of 64 patches are told."""
     batches = PatchBatches(
         dataset or Shapes(2),  # type: ignore[arg-type]
@@ -172,26 +253,26 @@ def told(degradation: str, hint: float, dataset: object = None) -> list[int]:
         seed=0,
     )
     given = [batches[step].sensor for step in range(8)]
-    return [n for sensor in given if sensor is not None for n in sensor.tolist()]
+    return [name for sensor in given if sensor is not None for name in sensor]
 
 
 @pytest.mark.parametrize("name", ["tof", "lidar", "stereo"])
 def test_a_share_of_the_patches_is_told_its_sensor(name: str) -> None:
-    assert set(told(name, 0.0)) == {0}
-    assert set(told(name, 1.0)) == {sensor_index(name)}
+    assert set(told(name, 0.0)) == {"unknown"}
+    assert set(told(name, 1.0)) == {name}
     some = told(name, 0.5)
-    assert set(some) == {0, sensor_index(name)}
-    assert 16 < some.count(0) < 48
+    assert set(some) == {"unknown", name}
+    assert 16 < some.count("unknown") < 48
 
 
 @pytest.mark.parametrize("name", ["bicubic", "area", "noisy"])
 def test_nobody_is_told_that_a_map_was_resampled(name: str) -> None:
-    assert set(told(name, 1.0)) == {0}
+    assert set(told(name, 1.0)) == {"unknown"}
 
 
 def test_a_real_sensors_name_comes_with_its_pairs() -> None:
-    assert set(told(SENSOR, 1.0, Measured("lidar"))) == {sensor_index("lidar")}
-    assert set(told(SENSOR, 1.0, Measured("unknown"))) == {0}
+    assert set(told(SENSOR, 1.0, Measured("lidar"))) == {"lidar"}
+    assert set(told(SENSOR, 1.0, Measured("unknown"))) == {"unknown"}
 
 
 def test_hints_leave_the_patches_alone() -> None:
@@ -210,7 +291,7 @@ def test_weights_that_were_never_told_can_start_a_network_that_will_be(tmp_path:
     path = tmp_path / "deaf.safetensors"
     spec = ModelSpec("ducos-compact", None, SMALL["prompt_options"], {"channels": 8})
     save_model(path, spec, stored_weights(deaf), {})
-    fresh = create("ducos-compact", **SMALL, hinted=True)
+    fresh = create("ducos-compact", **SMALL, told=WORDS)
     load_start(fresh, Config.model_validate({"model": {"start": str(path)}}))
     assert torch.equal(fresh.state_dict()["head.weight"], deaf.state_dict()["head.weight"])
     assert not fresh.state_dict()["hints.weight"].any()
@@ -218,7 +299,7 @@ def test_weights_that_were_never_told_can_start_a_network_that_will_be(tmp_path:
 
 def test_only_what_is_told_is_learned() -> None:
     model, (rgb, low, valid) = network().train(), inputs()
-    model(rgb, low - 1, valid, sensor=torch.tensor([2])).depth.square().mean().backward()
+    model(rgb, low - 1, valid, {"sensor": "lidar"}).depth.square().mean().backward()
     gradient = model.hints.weight.grad  # type: ignore[union-attr]
     assert [bool(row.any()) for row in gradient] == [False, False, True, False]
 

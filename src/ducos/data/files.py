@@ -14,7 +14,7 @@ from ducos.arrays import Mask
 from ducos.data.pair import Floats, Pair
 from ducos.errors import InputError
 from ducos.files import read_depth, read_rgb
-from ducos.hints import sensor_index
+from ducos.hints import check_sensor
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class FileDataset:
     """A dataset given by its rows; sensor: what made the low-resolution maps, one of SENSORS."""
 
     def __init__(self, name: str, unit: str, files: Iterable[PairFiles], sensor: str = "unknown"):
-        sensor_index(sensor)  # or complain
+        check_sensor(sensor)
         self.name = name
         self.unit = unit
         self.files = list(files)

@@ -18,9 +18,11 @@ if TYPE_CHECKING:
         stored_weights,
         write_tensors,
     )
+    from ducos.models.ducos.compact import DuCosCompact
     from ducos.models.ducos.paper import DuCos
     from ducos.models.prediction import Prediction
+    from ducos.models.protocol import Model, Told, as_model
+    from ducos.models.strips import needs_strips, predict_in_strips
     from ducos.models.table import MODELS, Entry, create
-    from ducos.models.tiling import needs_tiles, predict_tiled
 else:
     __getattr__, __dir__, __all__ = doors(__name__)

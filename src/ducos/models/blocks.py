@@ -3,8 +3,14 @@
 Module names are those of the RCAN family's checkpoints, so that published weights fit.
 """
 
+from typing import NamedTuple
+
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
+from torch.overrides import handle_torch_function
+
+from ducos.deferred import is_deferred, kept
 
 
 def conv(inputs: int, outputs: int, kernel: int = 3) -> nn.Conv2d:
@@ -39,7 +45,11 @@ class ResidualBlock(nn.Module):
         )
 
     def forward(self, x: Tensor) -> Tensor:
-        return x + self.body(x)
+        *convolutions, attention = self.body
+        y = x
+        for layer in convolutions:
+            y = layer(y)
+        return kept(x + attention(y), over=y)
 
 
 class ResidualGroup(nn.Module):
@@ -55,24 +65,69 @@ class ResidualGroup(nn.Module):
         return x + self.body(x)
 
 
-def pearson(a: Tensor, b: Tensor, eps: float = 1e-6) -> Tensor:
-    """Pearson correlation of each channel over space (Eq. 3).
+class Moments(NamedTuple):
+    """Variances and covariance of the channels of two maps a and b, each (B, C, 1, 1)."""
 
-    A constant channel has no correlation with anything: eps makes it 0 instead of NaN.
+    variance_a: Tensor
+    variance_b: Tensor
+    covariance: Tensor
 
-    Args:
-        a, b: (B, C, H, W).
-        eps: added to the product of the two standard deviations.
+    def pearson(self, eps: float = 1e-6) -> Tensor:
+        """Pearson correlation of a and b (Eq. 3), (B, C, 1, 1) in [-1, 1].
 
-    Returns:
-        (B, C, 1, 1) in [-1, 1].
-    """
+        A constant channel has no correlation with anything: eps, added to the product of the two
+        standard deviations, makes it 0 instead of NaN.
+        """
+        # The square root's slope is infinite at zero: keep constant channels' gradient finite too.
+        tiny = torch.finfo(self.covariance.dtype).tiny
+        deviation = (self.variance_a * self.variance_b + tiny).sqrt()
+        return self.covariance / (deviation + eps)
+
+    def blended(self, alpha: Tensor) -> "Moments":
+        """Moments of a and α a + (1 − α) b: no second look at the maps is needed."""
+        beta = 1 - alpha
+        covariance = alpha * self.variance_a + beta * self.covariance
+        variance = alpha * covariance + beta * (alpha * self.covariance + beta * self.variance_b)
+        return Moments(self.variance_a, variance.clamp_min(0), covariance)
+
+
+def moments(a: Tensor, b: Tensor) -> Moments:
+    """Moments over space of the channels of a and b, both (B, C, H, W), at least in float32."""
+    if is_deferred(a, b):
+        return handle_torch_function(moments, (a, b), a, b)
+    wide = torch.promote_types(a.dtype, torch.float32)
     a = a - a.mean((2, 3), keepdim=True)
     b = b - b.mean((2, 3), keepdim=True)
-    covariance = (a * b).mean((2, 3), keepdim=True)
-    # The square root's slope is infinite at zero: keep constant channels' gradient finite too.
-    tiny = torch.finfo(a.dtype).tiny
-    deviation = (
-        (a * a).mean((2, 3), keepdim=True) * (b * b).mean((2, 3), keepdim=True) + tiny
-    ).sqrt()
-    return covariance / (deviation + eps)
+    return Moments(*((x * y).mean((2, 3), True, dtype=wide) for x, y in ((a, a), (b, b), (a, b))))
+
+
+def pearson(a: Tensor, b: Tensor, eps: float = 1e-6) -> Tensor:
+    """Pearson correlation of each channel of a and b (B, C, H, W) over space, (B, C, 1, 1)."""
+    return moments(a, b).pearson(eps)
+
+
+class Gathered:
+    """A 1×1 convolution over the concatenation of several maps, summed up as they appear.
+
+    So the maps need not all exist at once.
+    """
+
+    def __init__(self, convolution: nn.Conv2d):
+        self.convolution = convolution
+        self.seen = 0
+        self.total: Tensor | None = None
+
+    def add(self, x: Tensor) -> None:
+        """The next maps of the concatenation, (B, C, H, W)."""
+        weight = self.convolution.weight[:, self.seen : self.seen + x.shape[1]]
+        self.seen += x.shape[1]
+        if self.total is None:
+            self.total = kept(F.conv2d(x, weight, self.convolution.bias))
+        else:
+            self.total = kept(self.total + F.conv2d(x, weight), over=self.total)
+
+    def result(self) -> Tensor:
+        """The convolution of everything that was added."""
+        assert self.total is not None
+        assert self.seen == self.convolution.in_channels
+        return self.total

@@ -16,29 +16,53 @@ from torch import Tensor, nn
 from ducos.errors import InputError
 from ducos.files import atomic_write
 from ducos.models import create
+from ducos.models.protocol import Model, as_model
 
 FORMAT = "ducos-1"
 
 
 @dataclass
 class ModelSpec:
-    """What is needed to build a model again: exactly the arguments of `models.create`."""
+    """What is needed to build a model again: exactly the arguments of `models.create`.
+
+    Arguments as they were written before 0.2 are read, too.
+    """
 
     name: str
     prompt: str | None = None
     prompt_options: dict = field(default_factory=dict)
     kwargs: dict = field(default_factory=dict)
 
-    def build(self) -> nn.Module:
+    def __post_init__(self) -> None:
+        if self.name == "ducos-compact":
+            self.kwargs = in_todays_words(self.kwargs)
+
+    def build(self) -> Model:
         return create(
             self.name, prompt=self.prompt, prompt_options=self.prompt_options, **self.kwargs
         )
 
 
+def in_todays_words(kwargs: dict[str, Any]) -> dict[str, Any]:
+    """Arguments of `ducos-compact` from before 0.2.
+
+    What could be chosen and never was has become fixed. Sensors had no names in the file then: a
+    `hinted` network had four rows, in this order.
+    """
+    fixed = {"recurrence": "reweight", "deconvolve": False, "stages": 4}
+    fixed |= {"stage_residual": True, "gather_stages": True}
+    if kwargs.get("tail") == "convolution":
+        fixed["residual"] = True
+    new = {name: value for name, value in kwargs.items() if fixed.get(name, ...) != value}
+    if new.pop("hinted", False):
+        new["told"] = {"sensor": ["unknown", "tof", "lidar", "stereo"]}
+    return new
+
+
 def stored_weights(model: nn.Module) -> dict[str, Tensor]:
     """The state dict without the frozen parts of a prompt that is loaded from its own source."""
     state = {name: value.detach() for name, value in model.state_dict().items()}
-    prompt: Any = getattr(model, "prompt", None)
+    prompt = as_model(model).prompt
     if prompt is not None and getattr(prompt, "source", None):
         frozen = {n for n, p in prompt.named_parameters(prefix="prompt") if not p.requires_grad}
         state = {name: value for name, value in state.items() if name not in frozen}
@@ -54,9 +78,7 @@ def save_model(path: Path, spec: ModelSpec, weights: dict[str, Tensor], about: d
     write_tensors(path, weights, header)
 
 
-def load_model(
-    path: Path, *, accept_noncommercial: bool = False
-) -> tuple[nn.Module, ModelSpec, dict]:
+def load_model(path: Path, *, accept_noncommercial: bool = False) -> tuple[Model, ModelSpec, dict]:
     """Rebuild a model from a weight file, strictly: (model in eval mode, spec, about).
 
     accept_noncommercial: of a prompt whose own weights forbid commercial use, see prompts.licence.

@@ -8,17 +8,17 @@ from ducos.lazy import Later
 from ducos.prompts import create_prompt
 
 if TYPE_CHECKING:
-    from torch import nn
+    from ducos.models.protocol import Model
 
 
 class Entry(NamedTuple):
     """How a model is built and what a user should know before choosing it.
 
-    build(**kwargs) -> nn.Module; a model with a default `prompt` takes the prompt object first.
+    build(**kwargs) -> Model; a model with a default `prompt` takes the prompt object first.
     licence: of the weights that go with it.
     """
 
-    build: "Callable[..., nn.Module]"
+    build: "Callable[..., Model]"
     about: str
     licence: str = "Apache-2.0"
     prompt: str | None = None
@@ -28,19 +28,6 @@ def own(place: str, **given: Any) -> Later:
     """A callable of this room, imported when it is used."""
     return Later(f"ducos.models.{place}", **given)
 
-
-COMPACT: dict[str, Any] = {
-    "channels": 48,
-    "iterations": 2,
-    "blocks": 1,
-    "recurrence": "reweight",
-    "stride": 4,
-    "deconvolve": False,
-    "stage_residual": True,
-    "gather_stages": True,
-    "tail": "mixing",
-    "guided": True,
-}
 
 MODELS: dict[str, Entry] = {
     "bicubic": Entry(
@@ -52,7 +39,7 @@ MODELS: dict[str, Entry] = {
         prompt="depth-anything-v2-s",
     ),
     "ducos-compact": Entry(
-        own("ducos.paper:DuCos", **COMPACT),
+        own("ducos.compact:DuCosCompact"),
         "DuCos at 1/4 resolution with the mixing tail, for CPUs",
         prompt="tiny",
     ),
@@ -148,7 +135,7 @@ MODELS: dict[str, Entry] = {
 
 def create(
     name: str, *, prompt: str | None = None, prompt_options: dict | None = None, **kwargs: Any
-) -> "nn.Module":
+) -> "Model":
     """Build a model by name, with random weights.
 
     Args:

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 import torch
 from torch import Tensor
 
+from ducos.deferred import at_once, is_deferred
 from ducos.errors import InputError
 
 
@@ -62,6 +63,13 @@ def run_prompt(prompt: Any, rgb: Tensor) -> Prompt:
 
     Nothing is then kept for a backward pass, whatever the image or the mode of the model around it,
     and no gradient reaches the image through a frozen prompt.
+
+    Of a deferred image only the features are had; a prompt that does not say `in_strips` runs at a
+    working size of its own, on the whole image.
     """
+    if is_deferred(rgb):
+        if getattr(prompt, "in_strips", False):
+            return Prompt(prompt(rgb).features, None)
+        return Prompt(at_once(lambda image: prompt(image).features, rgb), None)
     with torch.set_grad_enabled(torch.is_grad_enabled() and not is_frozen(prompt)):
         return prompt(rgb)

@@ -12,6 +12,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from ducos.deferred import kept, local
 from ducos.errors import InputError
 from ducos.prompts.prompt import Prompt
 from ducos.resize import bilinear
@@ -33,6 +34,10 @@ class ConvBlock(nn.Module):
         self.conv2 = nn.Conv2d(channels, channels, 3, padding=1)
 
     def forward(self, x: Tensor) -> Tensor:
+        return local(self.changed, x, channels=x.shape[1], reach=2)
+
+    def changed(self, x: Tensor) -> Tensor:
+        """x (B, C, H, W) plus what the convolutions make of it."""
         return x + self.conv2(F.relu(self.conv1(normalised(x))))
 
 
@@ -41,6 +46,7 @@ class TinyPrompt(nn.Module):
 
     multiple_of = 32
     inverse = True
+    in_strips = True
     licence = "Apache-2.0"
 
     def __init__(
@@ -77,16 +83,17 @@ class TinyPrompt(nn.Module):
         x = self.stem(F.pixel_unshuffle(image * 2 - 1, STRIDE))  # (B, w0, H/4, W/4)
         skips = []
         for level, encode in enumerate(self.encode):
-            x = encode(x if level == 0 else self.down[level - 1](x))
+            x = kept(encode(x if level == 0 else self.down[level - 1](x)))
             skips.append(x)
-        features = [x]  # coarse to fine
+        features = [skips.pop()]  # coarse to fine
         for level in (2, 1, 0):
-            size = (skips[level].shape[-2], skips[level].shape[-1])
-            x = skips[level] + bilinear(self.up[level](x), size)
-            x = self.decode[level](x)
+            skip = skips.pop()
+            size = (skip.shape[-2], skip.shape[-1])
+            x = kept(self.decode[level](skip + bilinear(self.up[level](x), size)))
             features.append(x)
         depth = F.pixel_shuffle(self.head(x), STRIDE)
-        return Prompt(tuple(normalised(f) for f in features), bilinear(depth, (H, W)))
+        normal = (local(normalised, feature, channels=feature.shape[1]) for feature in features)
+        return Prompt(tuple(normal), bilinear(depth, (H, W)))
 
 
 def normalised(x: Tensor) -> Tensor:

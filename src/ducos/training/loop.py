@@ -21,7 +21,7 @@ from torch.utils.data import DataLoader, Sampler
 
 from ducos.data import Dataset, open_dataset, split_by_scene
 from ducos.errors import InputError
-from ducos.models import DuCos, ModelSpec, Prediction
+from ducos.models import Model, ModelSpec, Prediction
 from ducos.pictures import write_image
 from ducos.training.augment import Augmentation
 from ducos.training.config import Config, ConstraintConfig
@@ -218,10 +218,9 @@ def fit(
 def forward(model: nn.Module, batch: Batch, precision: str) -> Prediction:
     """The network's answer, always in float32: losses are small differences."""
     known: dict[str, Any] = {} if batch.prompt is None else {"prompt": batch.prompt}
-    if getattr(model, "hints", None) is not None:
-        known["sensor"] = batch.sensor
+    told = {} if batch.sensor is None else {"sensor": batch.sensor}
     with torch.autocast(batch.rgb.device.type, torch.bfloat16, enabled=precision == "bfloat16"):
-        prediction: Prediction = model(batch.rgb, batch.low, batch.low_valid, **known)
+        prediction: Prediction = model(batch.rgb, batch.low, batch.low_valid, told, **known)
     return Prediction(prediction.depth.float(), {n: widen(v) for n, v in prediction.aux.items()})
 
 
@@ -329,12 +328,12 @@ def open_data(config: Config) -> tuple[Dataset, Dataset]:
 
 
 def open_cache(
-    config: Config, model: Any, pairs: Dataset, rank: int, world: int
+    config: Config, model: Model, pairs: Dataset, rank: int, world: int
 ) -> FeatureCache | None:
     """The filled feature cache, where the config names a folder for it."""
     if not config.data.prompt_cache:
         return None
-    if not isinstance(model, DuCos):
+    if not model.takes_prompt:
         raise InputError(f"{config.model.name} takes no stored features; leave prompt_cache out")
     if config.data.crop % model.multiple:
         raise InputError(

@@ -110,7 +110,7 @@ def sigma(prediction: Any, batch: Batch) -> Tensor:
     if expected is None:
         raise InputError(
             "the sigma objective trains a model's uncertainty, but this model gives none: "
-            'build it with tail="mixing" or leave `sigma` out of the objectives'
+            "take ducos-compact with its mixing tail, or leave `sigma` out of the objectives"
         )
     floor = 1e-4  # of the range: smaller errors are rounding
     error = (prediction.depth.detach() - batch.target).abs()

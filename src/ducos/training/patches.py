@@ -18,7 +18,6 @@ from torch import Tensor
 from ducos.data import Dataset, Pair
 from ducos.degrade import DEGRADATIONS, each_moved
 from ducos.errors import InputError
-from ducos.hints import sensor_index
 from ducos.normalise import Range, range_of
 from ducos.prompts import Prompt
 from ducos.resize import fill_holes, low_size
@@ -50,8 +49,8 @@ class Batch:
     """rgb (B,3,H,W) in [0,1]; low (B,1,h,w) and target (B,1,H,W) normalised by `range`, which comes
     from `low` alone; low_valid, valid: their masks, `valid` without what no one could tell from
     this `low` (the room beyond a sensor's reach); inverse (B,): target is inverse depth; prompt:
-    stored features of these patches, where a cache was given; sensor (B,): which of SENSORS the
-    network is told."""
+    stored features of these patches, where a cache was given; sensor: which of SENSORS the network
+    is told of each patch."""
 
     rgb: Tensor
     low: Tensor
@@ -61,7 +60,7 @@ class Batch:
     range: Range
     inverse: Tensor
     prompt: Prompt | None = None
-    sensor: Tensor | None = None
+    sensor: tuple[str, ...] | None = None
 
     def part(self, start: int, stop: int) -> "Batch":
         """The samples start..stop, for one process of several."""
@@ -71,7 +70,7 @@ class Batch:
         return self._each(lambda tensor: tensor.to(device))
 
     def _each(self, change: Callable[[Tensor], Tensor]) -> "Batch":
-        def apply(value: Tensor | Range | Prompt | None) -> Tensor | Range | Prompt | None:
+        def apply(value: Any) -> Any:
             if value is None:
                 return None
             if isinstance(value, Prompt):
@@ -79,9 +78,11 @@ class Batch:
                 return Prompt(tuple(change(map) for map in value.features), depth)
             if isinstance(value, Range):
                 return Range(change(value.lowest), change(value.highest))
+            if isinstance(value, tuple):
+                return tuple(value[i] for i in change(torch.arange(len(value))).tolist())
             return change(value)
 
-        return Batch(*(apply(getattr(self, f.name)) for f in fields(self)))  # type: ignore[arg-type]
+        return Batch(*(apply(getattr(self, f.name)) for f in fields(self)))
 
 
 class Patches(NamedTuple):
@@ -179,15 +180,15 @@ class PatchBatches:
             sensor=self.told(name, pairs, rng),
         )
 
-    def told(self, name: str, pairs: list[Pair], rng: np.random.Generator) -> Tensor:
-        """Which of SENSORS (B,) the network is told made the maps: for a share of them, the truth.
-        The rest is unknown, and so is whoever merely resampled."""
-        sensor = torch.zeros(len(pairs), dtype=torch.long)
+    def told(self, name: str, pairs: list[Pair], rng: np.random.Generator) -> tuple[str, ...]:
+        """Which of SENSORS the network is told made the maps: for a share of them, the truth. The
+        rest is unknown, and so is whoever merely resampled."""
+        makers = ["unknown"] * len(pairs)
         if self.augmentation.hint and name in (SENSOR, *SENSOR_MODELS):
-            makers = [pair.sensor if name == SENSOR else name for pair in pairs]
-            named = torch.from_numpy(rng.random(len(pairs)) < self.augmentation.hint)
-            sensor = torch.where(named, torch.tensor([sensor_index(m) for m in makers]), sensor)
-        return sensor
+            named = rng.random(len(pairs)) < self.augmentation.hint
+            for i in np.flatnonzero(named):
+                makers[i] = pairs[i].sensor if name == SENSOR else name
+        return tuple(makers)
 
     def some_spoilt(self, rgb: Tensor, rng: np.random.Generator) -> Tensor:
         """Pictures (B,3,n,n), shares of them shaded and spoilt; maps are made before, as a sensor

@@ -2,13 +2,20 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from ducos.errors import InputError
-from ducos.models import MODELS, ModelSpec, load_strictly, read_tensors, save_model, stored_weights
+from ducos.models import (
+    MODELS,
+    Model,
+    ModelSpec,
+    load_strictly,
+    read_tensors,
+    save_model,
+    stored_weights,
+)
 from ducos.training.config import Config
 from ducos.training.dual import Dual
 from ducos.training.state import load_optimizer, load_training, optimizer_tensors, save_training
@@ -18,7 +25,7 @@ from ducos.training.state import load_optimizer, load_training, optimizer_tensor
 class Run:
     """Everything that changes while training; what `save` writes and `resume` reads."""
 
-    model: nn.Module
+    model: Model
     optimizer: torch.optim.Optimizer
     dual: Dual
     average: dict[str, Tensor]
@@ -26,7 +33,7 @@ class Run:
     best: float = float("inf")
 
 
-def load_start(model: nn.Module, config: Config) -> None:
+def load_start(model: Model, config: Config) -> None:
     """Start from other weights, or from another model's prompt, where the config names them."""
     if config.model.start:
         tensors, _ = read_tensors(Path(config.model.start))
@@ -36,14 +43,13 @@ def load_start(model: nn.Module, config: Config) -> None:
     if config.model.start_prompt:
         path = Path(config.model.start_prompt)
         tensors, _ = read_tensors(path)
-        own: Any = model
-        if not isinstance(getattr(own, "prompt", None), nn.Module):
+        if model.prompt is None:
             raise InputError(f"{config.model.name} has no prompt to start from {path}")
         prefix = "prompt."
         prompt = {n[len(prefix) :]: t for n, t in tensors.items() if n.startswith(prefix)}
         if not prompt:
             raise InputError(f"{path} holds no prompt; expected tensors named prompt.*")
-        load_strictly(own.prompt, prompt, path)
+        load_strictly(model.prompt, prompt, path)
 
 
 def save(run: Run, path: Path) -> None:
@@ -77,7 +83,7 @@ def save_weights(run: Run, spec: ModelSpec, config: Config, path: Path, score: d
     weights = {**stored_weights(run.model), **run.average}
     about = {
         "licence": MODELS[spec.name].licence,
-        "prompt_licence": getattr(getattr(run.model, "prompt", None), "licence", None),
+        "prompt_licence": getattr(run.model.prompt, "licence", None),
         "trained_on": config.data.train,
         "steps": run.step,
         "validation": score,

@@ -15,7 +15,7 @@ from typing import Any
 from ducos.doctor import parse_shift
 from ducos.errors import InputError
 from ducos.files import existing_file, given_meaning
-from ducos.hints import SENSORS, sensor_index
+from ducos.hints import SENSORS, check_sensor
 from ducos.upscaling.weights import find_weights
 
 MEMORY: dict[str, int | None] = {"auto": 10**9, "off": None}
@@ -82,7 +82,7 @@ class Options:
 
     def __post_init__(self) -> None:
         given_meaning(self.unit, self.scale)
-        sensor_index(self.sensor)
+        check_sensor(self.sensor)
         parse_shift(self.shift)
         memory_limit(self.tile)
         check_device(self.device)

@@ -2,11 +2,9 @@
 
 from collections.abc import Callable
 
-import torch
 from torch import Tensor, nn
 
-from ducos.hints import sensor_index
-from ducos.models import Prediction, needs_tiles, predict_tiled
+from ducos.models import Prediction, as_model, needs_strips, predict_in_strips
 from ducos.normalise import range_of
 from ducos.resize import fill_holes, masked_bicubic
 
@@ -34,16 +32,14 @@ def predict(
     limits = range_of(low, valid)
     normalised = limits.apply(fill_holes(low, valid, rgb))
     full = (rgb.shape[-2], rgb.shape[-1])
-    hint = {}
-    if getattr(model, "hints", None) is not None:
-        hint = {"sensor": torch.full((len(low),), sensor_index(sensor), device=low.device)}
+    network, told = as_model(model), {"sensor": sensor}
     prediction: Prediction
-    if memory is not None and rgb.shape[0] == 1 and needs_tiles(model, full, memory):
-        prediction = predict_tiled(
-            model, rgb, normalised, valid, **hint, memory=memory, progress=progress
+    if memory is not None and rgb.shape[0] == 1 and needs_strips(network, full, memory):
+        prediction = predict_in_strips(
+            network, rgb, normalised, valid, told, memory=memory, progress=progress
         )
     else:
-        prediction = model(rgb, normalised, valid, **hint)
+        prediction = network(rgb, normalised, valid, told)
     depth = limits.undo(prediction.depth)
     aux = dict(prediction.aux)
     if "sigma" in aux:

@@ -20,6 +20,7 @@ import torch
 from torch import Tensor, nn
 
 from ducos.models.prediction import Prediction
+from ducos.models.protocol import Model, Told
 from ducos.resize import bicubic
 
 CODE_CHANNELS = 64
@@ -83,7 +84,7 @@ class Decoder(nn.Module):
         return self.conv_1(unique) + self.conv_2(common)
 
 
-class CUNet(nn.Module):
+class CUNet(Model):
     """Common and Unique network; u, v and z are the paper's letters for the three codes."""
 
     def __init__(self) -> None:
@@ -103,7 +104,9 @@ class CUNet(nn.Module):
         common = self.net_z(torch.cat(remainders, 1))
         return self.decoder(depth_unique, common)
 
-    def forward(self, rgb: Tensor, low: Tensor, valid: Tensor | None = None) -> Prediction:
+    def forward(
+        self, rgb: Tensor, low: Tensor, valid: Tensor | None = None, told: Told | None = None
+    ) -> Prediction:
         """rgb (B, 3, H, W), low (B, 1, h, w) -> depth (B, 1, H, W); holes are not known here."""
         weights = rgb.new_tensor(LUMA_WEIGHTS).view(1, 3, 1, 1)
         luma = (rgb * weights).sum(1, keepdim=True) + LUMA_OFFSET

@@ -16,6 +16,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from ducos.models.prediction import Prediction
+from ducos.models.protocol import Model, Told
 from ducos.resize import bicubic, pad_to_multiple
 
 IMAGENET_MEAN = (0.485, 0.456, 0.406)
@@ -161,7 +162,7 @@ def adjust(depth: Tensor, low: Tensor, known: Tensor) -> Tensor:
     return depth * F.interpolate(ratio, depth.shape[-2:], mode="nearest")
 
 
-class DADA(nn.Module):
+class DADA(Model):
     """Deep anisotropic diffusion-adjustment network; any size, any ratio.
 
     Args:
@@ -227,7 +228,9 @@ class DADA(nn.Module):
             depth = adjust(diffuse(depth, vertical, horizontal), low, known)
         return depth
 
-    def forward(self, rgb: Tensor, low: Tensor, valid: Tensor | None = None) -> Prediction:
+    def forward(
+        self, rgb: Tensor, low: Tensor, valid: Tensor | None = None, told: Told | None = None
+    ) -> Prediction:
         """rgb (B, 3, H, W), low (B, 1, h, w) -> depth (B, 1, H, W). Holes diffuse freely."""
         known = torch.ones_like(low, dtype=torch.bool) if valid is None else valid
         positive = low + self.offset

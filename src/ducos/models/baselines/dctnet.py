@@ -29,6 +29,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from ducos.models.prediction import Prediction
+from ducos.models.protocol import Model, Told
 from ducos.prompts import imagenet
 from ducos.resize import Size, bicubic, pad_to_multiple
 
@@ -191,7 +192,7 @@ class Decoder(nn.Module):
         return self.Decoder_Deep(features)
 
 
-class DCTNet(nn.Module):
+class DCTNet(Model):
     """Discrete cosine transform network; attribute names are the authors'."""
 
     def __init__(self) -> None:
@@ -218,7 +219,9 @@ class DCTNet(nn.Module):
         eigenvalues = laplacian_eigenvalues((depth.shape[-2], depth.shape[-1]), depth)
         return inverse_dct2(dct2(right_side) / (strength * eigenvalues**2 + 1))
 
-    def forward(self, rgb: Tensor, low: Tensor, valid: Tensor | None = None) -> Prediction:
+    def forward(
+        self, rgb: Tensor, low: Tensor, valid: Tensor | None = None, told: Told | None = None
+    ) -> Prediction:
         """rgb (B, 3, H, W), low (B, 1, h, w) -> depth (B, 1, H, W); holes are not known here."""
         H, W = rgb.shape[-2:]
         normalised = imagenet(rgb)

@@ -25,6 +25,7 @@ from torch import Tensor, nn
 
 from ducos.errors import InputError
 from ducos.models.prediction import Prediction
+from ducos.models.protocol import Model, Told
 from ducos.resize import bicubic
 
 Filters = tuple[int, int, int, int]
@@ -33,7 +34,7 @@ MARGIN = 6  # px per side that the unpadded decoder eats: 4 for its 9×9, 2 for 
 PADDING_REACH = 6  # px per side where an encoder's output feels its zero padding
 
 
-class DJF(nn.Module):
+class DJF(Model):
     """The network of both papers.
 
     Args:
@@ -65,7 +66,9 @@ class DJF(nn.Module):
             output = output + up[..., MARGIN:-MARGIN, MARGIN:-MARGIN]
         return output
 
-    def forward(self, rgb: Tensor, low: Tensor, valid: Tensor | None = None) -> Prediction:
+    def forward(
+        self, rgb: Tensor, low: Tensor, valid: Tensor | None = None, told: Told | None = None
+    ) -> Prediction:
         """rgb (B, 3, H, W), low (B, 1, h, w) -> depth (B, 1, H, W); holes are not known here."""
         up = bicubic(low, (rgb.shape[-2], rgb.shape[-1]))
         border = [MARGIN + PADDING_REACH] * 4

@@ -26,6 +26,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from ducos.models.prediction import Prediction
+from ducos.models.protocol import Model, Told
 from ducos.resize import bicubic
 
 TAPS = 9  # a 3×3 kernel
@@ -118,7 +119,7 @@ def apply_kernels(up: Tensor, weights: Tensor, offsets: Tensor) -> Tensor:
     return up + (weights * sample_taps(up, offsets)).sum(1, keepdim=True)
 
 
-class DKN(nn.Module):
+class DKN(Model):
     """Deformable Kernel Network; attribute names are the authors'."""
 
     def __init__(self) -> None:
@@ -132,7 +133,9 @@ class DKN(nn.Module):
         depth_weights, depth_offsets = self.DepthKernel(up)
         return apply_kernels(up, guide_weights * depth_weights, guide_offsets * depth_offsets)
 
-    def forward(self, rgb: Tensor, low: Tensor, valid: Tensor | None = None) -> Prediction:
+    def forward(
+        self, rgb: Tensor, low: Tensor, valid: Tensor | None = None, told: Told | None = None
+    ) -> Prediction:
         """rgb (B, 3, H, W), low (B, 1, h, w) -> depth (B, 1, H, W); holes are not known here."""
         up = bicubic(low, (rgb.shape[-2], rgb.shape[-1]))
         return Prediction(self.filter(rgb.flip(1), up))

@@ -16,6 +16,7 @@ from torch import Tensor, nn
 
 from ducos.models.blocks import ResidualBlock, ResidualGroup, conv
 from ducos.models.prediction import Prediction
+from ducos.models.protocol import Model, Told
 from ducos.normalise import range_of
 from ducos.resize import bicubic
 
@@ -244,7 +245,7 @@ class DegradationBranch(nn.Module):
         self.requires_grad_(False)
 
 
-class DORNet(nn.Module):
+class DORNet(Model):
     """Degradation-oriented and regularised network; any size, any ratio.
 
     Args:
@@ -271,7 +272,9 @@ class DORNet(nn.Module):
         features, vector = self.Enc(upsampled)
         return self.R(upsampled, rgb, features, vector)
 
-    def forward(self, rgb: Tensor, low: Tensor, valid: Tensor | None = None) -> Prediction:
+    def forward(
+        self, rgb: Tensor, low: Tensor, valid: Tensor | None = None, told: Told | None = None
+    ) -> Prediction:
         """rgb (B, 3, H, W), low (B, 1, h, w) -> depth (B, 1, H, W). Knows no holes."""
         upsampled = bicubic(low, (rgb.shape[-2], rgb.shape[-1]))
         return Prediction(self.restore(range_of(rgb).apply(rgb), upsampled))

@@ -19,6 +19,7 @@ from torch import Tensor, nn
 
 from ducos.models.baselines.dkn import TAPS, apply_kernels
 from ducos.models.prediction import Prediction
+from ducos.models.protocol import Model, Told
 from ducos.resize import bicubic, pad_to_multiple
 
 BLOCK = 4  # side of the pixel blocks that become channels
@@ -61,7 +62,7 @@ class KernelNetwork(nn.Module):
         return torch.sigmoid(self.conv_weight(x)), self.conv_offset(x)
 
 
-class FDKN(nn.Module):
+class FDKN(Model):
     """Fast Deformable Kernel Network; attribute names are the authors'."""
 
     def __init__(self) -> None:
@@ -77,7 +78,9 @@ class FDKN(nn.Module):
         offsets = F.pixel_shuffle(guide_offsets * depth_offsets, BLOCK)  # (B, 18, H, W)
         return apply_kernels(up, weights, offsets)
 
-    def forward(self, rgb: Tensor, low: Tensor, valid: Tensor | None = None) -> Prediction:
+    def forward(
+        self, rgb: Tensor, low: Tensor, valid: Tensor | None = None, told: Told | None = None
+    ) -> Prediction:
         """rgb (B, 3, H, W), low (B, 1, h, w) -> depth (B, 1, H, W); holes are not known here."""
         H, W = rgb.shape[-2:]
         up = bicubic(low, (H, W))

@@ -22,6 +22,7 @@ from torch import Tensor, nn
 
 from ducos.models.baselines.fdkn import BLOCK, grey_of_bgr
 from ducos.models.prediction import Prediction
+from ducos.models.protocol import Model, Told
 from ducos.resize import bicubic, nearest, pad_to_multiple
 
 FINE = 24  # guide channels at 1/4 of the resolution
@@ -90,7 +91,7 @@ class MultiScaleBlock(nn.Module):
         return self.conv4(_leaky(self.conv1(x)) + _leaky(self.conv2(x))) + x
 
 
-class FDSR(nn.Module):
+class FDSR(Model):
     """Fast depth super-resolution; attribute names are the authors'."""
 
     def __init__(self) -> None:
@@ -128,7 +129,9 @@ class FDSR(nn.Module):
         depth = F.pixel_shuffle(self.conv_recon2(depth), 2)
         return self.restore(depth) + up
 
-    def forward(self, rgb: Tensor, low: Tensor, valid: Tensor | None = None) -> Prediction:
+    def forward(
+        self, rgb: Tensor, low: Tensor, valid: Tensor | None = None, told: Told | None = None
+    ) -> Prediction:
         """rgb (B, 3, H, W), low (B, 1, h, w) -> depth (B, 1, H, W); holes are not known here."""
         H, W = rgb.shape[-2:]
         up = bicubic(low, (H, W))

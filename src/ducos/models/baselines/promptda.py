@@ -13,10 +13,11 @@ What to know before comparing with it:
 
 from pathlib import Path
 
-from torch import Tensor, nn
+from torch import Tensor
 
 from ducos.errors import InputError
 from ducos.models.prediction import Prediction
+from ducos.models.protocol import Model, Told
 from ducos.normalise import range_of
 from ducos.prompts import (
     PATCH,
@@ -51,7 +52,7 @@ def authors_weights(state: State) -> State:
     return {key: value for key, value in bare.items() if key not in ("_mean", "_std")}
 
 
-class PromptDA(nn.Module):
+class PromptDA(Model):
     """`state_dict()` has the authors' names (`pretrained.*`, `depth_head.*`).
 
     Args:
@@ -85,7 +86,9 @@ class PromptDA(nn.Module):
         share = self.depth_head(maps, image.shape[-2:], measured.apply(low)).sigmoid()
         return measured.lowest + share * (measured.highest - measured.lowest)
 
-    def forward(self, rgb: Tensor, low: Tensor, valid: Tensor | None = None) -> Prediction:
+    def forward(
+        self, rgb: Tensor, low: Tensor, valid: Tensor | None = None, told: Told | None = None
+    ) -> Prediction:
         """rgb (B, 3, H, W) in [0, 1], low (B, 1, h, w) without holes -> depth (B, 1, H, W)."""
         H, W = rgb.shape[-2:]
         side = round(min(H, W) * self.longest / max(H, W)) if max(H, W) > self.longest else None

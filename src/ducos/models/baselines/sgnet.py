@@ -16,6 +16,7 @@ from torch import Tensor, nn
 
 from ducos.models.blocks import ChannelAttention, ResidualGroup, conv
 from ducos.models.prediction import Prediction
+from ducos.models.protocol import Model, Told
 from ducos.normalise import range_of
 from ducos.resize import bicubic, pad_to_multiple
 
@@ -273,7 +274,7 @@ class GradientNetwork(nn.Module):
         return gradient, self.downBlock(features)
 
 
-class SGNet(nn.Module):
+class SGNet(Model):
     """Structure-guided network.
 
     Args:
@@ -350,7 +351,9 @@ class SGNet(nn.Module):
         padded = pad_to_multiple(bicubic(low, (H, W)), self.scale)
         return bicubic(padded, (padded.shape[-2] // self.scale, padded.shape[-1] // self.scale))
 
-    def forward(self, rgb: Tensor, low: Tensor, valid: Tensor | None = None) -> Prediction:
+    def forward(
+        self, rgb: Tensor, low: Tensor, valid: Tensor | None = None, told: Told | None = None
+    ) -> Prediction:
         """rgb (B, 3, H, W), low (B, 1, h, w) of any ratio -> depth (B, 1, H, W). Knows no holes.
 
         aux["gradient"] (B, 1, H, W) is the predicted gradient magnitude, for the authors' loss.

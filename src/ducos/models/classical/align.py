@@ -7,12 +7,13 @@ bends inverse depth, for use.
 import math
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from ducos.errors import InputError
 from ducos.models.classical.measurements import trust
 from ducos.models.classical.window_filters import weighted_median
 from ducos.models.prediction import Prediction
+from ducos.models.protocol import Model, Told
 from ducos.normalise import range_of
 from ducos.prompts import PromptModel, run_prompt
 from ducos.resize import bilinear
@@ -21,7 +22,7 @@ from ducos.resize import bilinear
 MOST_BEND = 1e3
 
 
-class Align(nn.Module):
+class Align(Model):
     """A foundation model's relative depth, fitted to the measurements: no super-resolution at all.
 
     One scale and one shift per image, robust to outliers. An inverse prompt p (it grows towards the
@@ -37,7 +38,9 @@ class Align(nn.Module):
         super().__init__()
         self.prompt = prompt
 
-    def forward(self, rgb: Tensor, low: Tensor, valid: Tensor | None = None) -> Prediction:
+    def forward(
+        self, rgb: Tensor, low: Tensor, valid: Tensor | None = None, told: Told | None = None
+    ) -> Prediction:
         prompt_depth = run_prompt(self.prompt, rgb).depth
         if prompt_depth is None:
             raise InputError(

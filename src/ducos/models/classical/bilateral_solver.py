@@ -6,16 +6,17 @@ OpenCV has one too, but leaves it out of the published wheels.
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor, nn
+from torch import Tensor
 
 from ducos.models.classical.measurements import image_size, measured_share, upsampling_ratio
 from ducos.models.prediction import Prediction
+from ducos.models.protocol import Model, Told
 from ducos.resize import bicubic
 
 Array = NDArray[np.float64]
 
 
-class FastBilateralSolver(nn.Module):
+class FastBilateralSolver(Model):
     """Least squares on a bilateral grid (Barron, Poole 2016), read out by local planes.
 
     Pixels of like place and colour share one unknown. The solver makes unknowns agree with the
@@ -46,7 +47,9 @@ class FastBilateralSolver(nn.Module):
         self.smoothness = smoothness
         self.sigma_measured = sigma_measured
 
-    def forward(self, rgb: Tensor, low: Tensor, valid: Tensor | None = None) -> Prediction:
+    def forward(
+        self, rgb: Tensor, low: Tensor, valid: Tensor | None = None, told: Told | None = None
+    ) -> Prediction:
         H, W = image_size(rgb)
         cell = max(2.0, self.sigma_space * upsampling_ratio(rgb, low))
         upsampled = bicubic(low, (H, W))

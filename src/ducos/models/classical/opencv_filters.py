@@ -9,16 +9,17 @@ from collections.abc import Callable
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor, nn
+from torch import Tensor
 
 from ducos.models.classical.measurements import image_size, measured_share, trust, upsampling_ratio
 from ducos.models.prediction import Prediction
+from ducos.models.protocol import Model, Told
 from ducos.resize import bicubic, nearest
 
 Array = NDArray[np.float32]
 
 
-class DomainTransform(nn.Module):
+class DomainTransform(Model):
     """Means along rows and columns stretched by their colour changes (Gastal, Oliveira 2011).
 
     Args:
@@ -31,7 +32,9 @@ class DomainTransform(nn.Module):
         self.sigma_space = sigma_space
         self.sigma_colour = sigma_colour
 
-    def forward(self, rgb: Tensor, low: Tensor, valid: Tensor | None = None) -> Prediction:
+    def forward(
+        self, rgb: Tensor, low: Tensor, valid: Tensor | None = None, told: Told | None = None
+    ) -> Prediction:
         import cv2
 
         sigma_space = self.sigma_space * upsampling_ratio(rgb, low)
@@ -45,7 +48,7 @@ class DomainTransform(nn.Module):
         return Prediction(smooth_each(rgb, bicubic(low, size), weight, smoother))
 
 
-class FastGlobalSmoother(nn.Module):
+class FastGlobalSmoother(Model):
     """Weighted least squares: close to the measurements, smooth except at edges (Min et al. 2014).
 
     Args:
@@ -62,7 +65,9 @@ class FastGlobalSmoother(nn.Module):
         self.sigma_colour = sigma_colour
         self.sigma_measured = sigma_measured
 
-    def forward(self, rgb: Tensor, low: Tensor, valid: Tensor | None = None) -> Prediction:
+    def forward(
+        self, rgb: Tensor, low: Tensor, valid: Tensor | None = None, told: Told | None = None
+    ) -> Prediction:
         import cv2
 
         # a smoothness weight of L² spreads a value over about L pixels

@@ -6,22 +6,25 @@ its depth are learned at a fraction of the cost of the whole network.
 
 from typing import Any
 
-from torch import Tensor, nn
+from torch import Tensor
 
 from ducos.errors import InputError
 from ducos.models.prediction import Prediction
+from ducos.models.protocol import Model, Told
 from ducos.prompts import run_prompt
 from ducos.resize import bicubic
 
 
-class PromptAlone(nn.Module):
+class PromptAlone(Model):
     """Scale and shift of Y′ by least squares against the bicubic map, nothing else."""
 
     def __init__(self, prompt: Any):
         super().__init__()
         self.prompt = prompt
 
-    def forward(self, rgb: Tensor, low: Tensor, valid: Tensor | None = None) -> Prediction:
+    def forward(
+        self, rgb: Tensor, low: Tensor, valid: Tensor | None = None, told: Told | None = None
+    ) -> Prediction:
         """rgb (B, 3, H, W) in [0, 1], low (B, 1, h, w) normalised -> depth (B, 1, H, W)."""
         relative = run_prompt(self.prompt, rgb).depth
         if relative is None:

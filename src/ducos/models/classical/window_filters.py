@@ -6,17 +6,18 @@ nor holes, and its weighted median sorts floats into 256 levels.
 
 import torch
 import torch.nn.functional as F
-from torch import Tensor, nn
+from torch import Tensor
 
 from ducos.models.classical.measurements import image_size, low_coordinates, trust, upsampling_ratio
 from ducos.models.prediction import Prediction
+from ducos.models.protocol import Model, Told
 from ducos.resize import bicubic, bilinear, nearest
 
 # Logarithm of the weight of a tap outside the image: any real tap outweighs it entirely.
 OUTSIDE = -1e9
 
 
-class JointBilateral(nn.Module):
+class JointBilateral(Model):
     """Joint bilateral upsampling (Kopf et al. 2007), holes left out.
 
     Each output pixel is the mean of the measurements around it, weighted by distance and by
@@ -34,7 +35,9 @@ class JointBilateral(nn.Module):
         self.sigma_space = sigma_space
         self.sigma_colour = sigma_colour
 
-    def forward(self, rgb: Tensor, low: Tensor, valid: Tensor | None = None) -> Prediction:
+    def forward(
+        self, rgb: Tensor, low: Tensor, valid: Tensor | None = None, told: Told | None = None
+    ) -> Prediction:
         (H, W), (h, w) = image_size(rgb), low.shape[-2:]
         colour = bilinear(rgb, (h, w))  # mean colour of each measurement's area
         log_trust = trust(low, valid).log()
@@ -64,7 +67,7 @@ class JointBilateral(nn.Module):
         return Prediction(weighted / total)
 
 
-class WeightedMedian(nn.Module):
+class WeightedMedian(Model):
     """Median of the bicubic map around each pixel, weighted by colour likeness (Ma et al. 2013).
 
     The result is always one of the values around: flying pixels between two surfaces vanish.
@@ -82,7 +85,9 @@ class WeightedMedian(nn.Module):
         self.spacing = spacing
         self.sigma_colour = sigma_colour
 
-    def forward(self, rgb: Tensor, low: Tensor, valid: Tensor | None = None) -> Prediction:
+    def forward(
+        self, rgb: Tensor, low: Tensor, valid: Tensor | None = None, told: Told | None = None
+    ) -> Prediction:
         H, W = image_size(rgb)
         step = max(1, round(self.spacing * upsampling_ratio(rgb, low)))
         reach = step * self.radius
@@ -117,7 +122,7 @@ def weighted_median(values: Tensor, weights: Tensor) -> Tensor:
     return values.gather(1, index)
 
 
-class GuidedFilter(nn.Module):
+class GuidedFilter(Model):
     """Around each measurement depth is a linear function of colour (He et al. 2010).
 
     The functions are fitted at low resolution, where both images are sharp, then upsampled and
@@ -133,7 +138,9 @@ class GuidedFilter(nn.Module):
         self.radius = radius
         self.epsilon = epsilon
 
-    def forward(self, rgb: Tensor, low: Tensor, valid: Tensor | None = None) -> Prediction:
+    def forward(
+        self, rgb: Tensor, low: Tensor, valid: Tensor | None = None, told: Told | None = None
+    ) -> Prediction:
         # Variances are differences of large numbers: float64, on the small image only.
         colour = bilinear(rgb, (low.shape[-2], low.shape[-1])).double()
         depth, weight = low.double(), trust(low, valid).double()

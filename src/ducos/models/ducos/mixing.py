@@ -7,119 +7,38 @@ filled in, and yields an uncertainty: the weighted spread of the neighbours, sca
 doubt.
 """
 
+from functools import partial
 from typing import NamedTuple
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from ducos.deferred import kept, local, whole
+from ducos.errors import InputError
+from ducos.models.ducos.around import TAPS, Around, mix, spline_logits
 from ducos.models.prediction import Prediction
 from ducos.resize import bicubic
 
-TAPS = 4
 MAPS = (TAPS**2, 1, 1, 1, 1, 1)  # logits, level, focus, detail, trust, doubt
 CACHED_ROWS = 16
 FILLED_IN = 2.0  # logit that a filled-in value lacks beside a measurement: an eighth of its weight
 BEYOND = 0.03  # of the range of the neighbours: more shows as a fringe along strong edges
 
 
-class Window(NamedTuple):
-    """Where the 4×4 neighbours of each output pixel lie in the low-resolution map.
-
-    rows (H, 4), columns (W, 4): indices, clamped to the map.
-    row_weights (H, 4), column_weights (W, 4): cubic B-spline at each neighbour's distance, summing
-        to 1. It is zero where the window ends, so nothing jumps when the window moves on.
-    phase (1, 2, H, W): fractional position between low-resolution pixel centres, in [0, 1).
-    """
-
-    rows: Tensor
-    columns: Tensor
-    row_weights: Tensor
-    column_weights: Tensor
-    phase: Tensor
+def hand_back(
+    missing: Tensor, depth: Tensor, weights: Tensor, trust: Tensor, around: Around
+) -> Tensor:
+    """depth (B, 1, H, W) with a trusted share of what its measurements are missing (B, 1, h, w)."""
+    return depth + trust * mix(weights, missing, around.window)
 
 
-def window_of(low_size: tuple[int, int], size: tuple[int, int], like: Tensor) -> Window:
-    """The window for a low-resolution map of `low_size` under an image of `size`."""
-
-    def axis(n: int, N: int) -> tuple[Tensor, Tensor, Tensor]:
-        centre = (torch.arange(N, device=like.device, dtype=like.dtype) + 0.5) * (n / N) - 0.5
-        first = centre.floor()
-        offsets = torch.arange(TAPS, device=like.device) - 1
-        index = first[:, None] + offsets  # (N, 4)
-        distance = (index - centre[:, None]).abs()
-        near = 2 / 3 - distance**2 + distance**3 / 2
-        far = (2 - distance).clamp_min(0) ** 3 / 6
-        weight = torch.where(distance < 1, near, far)
-        return index.long().clamp(0, n - 1), weight, centre - first
-
-    rows, weight_y, phase_y = axis(low_size[0], size[0])
-    columns, weight_x, phase_x = axis(low_size[1], size[1])
-    phase = torch.stack([phase_y[:, None].expand(size), phase_x[None, :].expand(size)])
-    return Window(rows, columns, weight_y, weight_x, phase[None])
-
-
-def gather(low: Tensor, window: Window) -> Tensor:
-    """The neighbours of each output pixel: low (B, 1, h, w) -> (B, 16, H, W)."""
-    # Columns first: picking single pixels is slow, and the map is still small then; picking rows of
-    # the widened map copies whole rows.
-    wide = [low.index_select(3, window.columns[:, b]) for b in range(TAPS)]  # (B, 1, h, W)
-    taps = [w.index_select(2, window.rows[:, a]) for a in range(TAPS) for w in wide]
-    return torch.cat(taps, 1)
-
-
-def mix(weights: Tensor, low: Tensor, window: Window) -> Tensor:
-    """Weighted sum of the neighbours: weights (B, 16, H, W), low (B, 1, h, w) -> (B, 1, H, W)."""
-    total = torch.zeros_like(weights[:, :1])
-    shares = weights.split(1, 1)  # at once: the gradient of 16 slices would be 16 full maps
-    wide = [low.index_select(3, window.columns[:, b]) for b in range(TAPS)]  # (B, 1, h, W)
-    for a in range(TAPS):
-        for b in range(TAPS):
-            tap = wide[b].index_select(2, window.rows[:, a])
-            total = torch.addcmul(total, shares[TAPS * a + b], tap)
-    return total
-
-
-def spline_mean(low: Tensor, window: Window) -> Tensor:
-    """Spline-weighted mean of the neighbours: low (B, 1, h, w) -> (B, 1, H, W), axis by axis."""
-    wide = sum(
-        low.index_select(3, window.columns[:, b]) * window.column_weights[:, b] for b in range(TAPS)
-    )
-    assert isinstance(wide, Tensor)  # (B, 1, h, W)
-    tall = sum(
-        wide.index_select(2, window.rows[:, a]) * window.row_weights[:, a, None]
-        for a in range(TAPS)
-    )
-    assert isinstance(tall, Tensor)
-    return tall
-
-
-def local_contrast(low: Tensor, window: Window) -> tuple[Tensor, Tensor]:
-    """Spline-weighted mean and twice the standard deviation of the neighbours, both (B, 1, H, W).
-
-    Unlike the range of the neighbours they change smoothly as the window moves.
-    """
-    centred = low - 0.5  # of a map in [0, 1]: keeps the difference of squares exact
-    mean = spline_mean(centred, window)
-    variance = spline_mean(centred**2, window) - mean**2
-    rounding = 1e-7  # of the difference above in float32: a flat map has no contrast
-    return mean + 0.5, 2 * (variance - rounding).clamp_min(0).sqrt()
-
-
-def spline_logits(window: Window) -> Tensor:
-    """Log of the spline weight of each neighbour, (1, 16, H, W) in row-major order."""
-    log_y = window.row_weights.clamp_min(1e-6).log().T[:, None, :, None]  # (4, 1, H, 1)
-    log_x = window.column_weights.clamp_min(1e-6).log().T[None, :, None, :]  # (1, 4, 1, W)
-    return (log_y + log_x).flatten(0, 1)[None]
-
-
-def within_reach(depth: Tensor, neighbours: Tensor) -> Tensor:
-    """depth (B, 1, H, W), kept to the range of its neighbours (B, 16, H, W) and hardly
-    beyond.
+def within_reach(depth: Tensor, around: Around) -> Tensor:
+    """depth (B, 1, H, W), kept to the range of its neighbours and hardly beyond.
 
     Corrections add up; where they fight noise or a wrong edge, they must not leave the scene.
     """
-    lowest, highest = torch.aminmax(neighbours, dim=1, keepdim=True)
+    lowest, highest = torch.aminmax(around.neighbours, dim=1, keepdim=True)
     beyond = BEYOND * (highest - lowest)
     return torch.minimum(torch.maximum(depth, lowest - beyond), highest + beyond)
 
@@ -156,6 +75,8 @@ class MixingTail(nn.Module):
 
     def __init__(self, channels: int, *, stride: int = 4, corrections: int = 4, guides: int = 0):
         super().__init__()
+        if corrections < 0:
+            raise InputError(f"corrections must be 0 or more, got {corrections}")
         self.stride = stride
         self.corrections = corrections
         self.maps = (*MAPS, guides)
@@ -167,54 +88,41 @@ class MixingTail(nn.Module):
             self.predict.weight.mul_(0.1)  # start near the plain spline mean
         self.predict.bias = nn.Parameter(bias.repeat_interleave(stride**2))
 
-    def forward(
-        self,
-        features: Tensor,
-        low: Tensor,
-        valid: Tensor | None,
-        up: Tensor,
-        window: Window,
-        neighbours: Tensor,
-        contrast: Tensor,
-        guided: Tensor | None = None,
-    ) -> Prediction:
-        """features (B, C, ≥H/stride, ≥W/stride); low (B, 1, h, w); valid (B, 1, h, w) bool or None;
-        up (B, 1, H, W) = bicubic(low); neighbours (B, 16, H, W) = gather(low, window);
-        contrast (B, 1, H, W) from local_contrast; guided (B, guides, H, W) from models.guide."""
-        H, W = up.shape[-2:]
+    def forward(self, features: Tensor, around: Around) -> Prediction:
+        """features (B, C, ≥H/stride, ≥W/stride) -> depth and sigma (B, 1, H, W)."""
+        H, W = around.size
         maps = F.pixel_shuffle(self.predict(features), self.stride)[..., :H, :W]
-        hole = None if valid is None else gather(~valid, window)
-        proposal = self.propose(maps, low, hole, up, window, neighbours, contrast, guided)
-        depth = proposal.depth
+        depth, weights, trust, sigma = local(
+            self.propose, maps, around, channels=(1, TAPS**2, 1, 1)
+        )
         # Back-projection along the same weights: what the shrunk result misses of the measurement
         # is handed back to the pixels that the measurement was mixed into.
         for _ in range(self.corrections):
-            missing = low - bicubic(depth, (low.shape[-2], low.shape[-1]))
-            if valid is not None:
-                missing = missing * valid
-            depth = depth + proposal.trust * mix(proposal.weights, missing, window)
-        return Prediction(within_reach(depth, neighbours), {"sigma": proposal.sigma})
+            missing = self.missing(depth, around)
+            corrected = local(
+                partial(hand_back, missing), depth, weights, trust, around, channels=1
+            )
+            depth = kept(corrected, over=depth)
+        return Prediction(local(within_reach, depth, around, channels=1), {"sigma": sigma})
 
-    def propose(
-        self,
-        maps: Tensor,
-        low: Tensor,
-        hole: Tensor | None,
-        up: Tensor,
-        window: Window,
-        neighbours: Tensor,
-        contrast: Tensor,
-        guided: Tensor | None,
-    ) -> Proposal:
-        """What the predicted maps (B, sum(self.maps), H, W) say, before corrections; any rows of an
-        image can be asked for alone. hole (B, 16, H, W): which neighbours are filled in."""
+    @staticmethod
+    def missing(depth: Tensor, around: Around) -> Tensor:
+        """What depth (B, 1, H, W), shrunk, lacks of what was measured, (B, 1, h, w)."""
+        low, valid = around.low, around.valid
+        missing = low - whole(bicubic(depth, (low.shape[-2], low.shape[-1])))
+        return missing if valid is None else missing * valid
+
+    def propose(self, maps: Tensor, around: Around) -> Proposal:
+        """What the predicted maps (B, sum(self.maps), H, W) say, before corrections."""
+        up, contrast, guided = around.up, around.contrast, around.guided
         H = up.shape[-2]
         logits, level, focus, detail, trust, doubt, lean = maps.split(self.maps, 1)
         surface = up + torch.tanh(level) * contrast
         if guided is not None:
             surface = surface + (torch.sigmoid(lean) * (guided - up)).sum(1, keepdim=True)
         strictness = 4 * F.softplus(focus) / (contrast + 1e-4)
-        prior = spline_logits(window)
+        prior = spline_logits(around.window)
+        neighbours, hole = around.neighbours, around.filled_in
         # Away from training, a few rows at a time stay in the processor's cache: twice as fast.
         step = H if torch.is_grad_enabled() else CACHED_ROWS
         strips = [slice(top, top + step) for top in range(0, H, step)]
@@ -229,9 +137,9 @@ class MixingTail(nn.Module):
             ],
             2,
         )
-        centred = low - 0.5  # as in local_contrast
-        mean = mix(weights, centred, window)
-        spread = mix(weights, centred**2, window) - mean**2
+        centred = around.low - 0.5  # as in local_contrast
+        mean = mix(weights, centred, around.window)
+        spread = mix(weights, centred**2, around.window) - mean**2
         depth = mean + 0.5 + 0.5 * torch.tanh(detail) * contrast
         sigma = expected_error(spread.detach(), contrast, doubt)
         return Proposal(depth, weights, torch.sigmoid(trust), sigma)

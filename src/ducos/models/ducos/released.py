@@ -12,9 +12,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from ducos.deferred import kept
 from ducos.errors import InputError
-from ducos.models.blocks import ResidualGroup, pearson
+from ducos.models.blocks import Gathered, ResidualGroup, moments
 from ducos.models.prediction import Prediction
+from ducos.models.protocol import Model, Told
 from ducos.prompts import run_prompt
 from ducos.resize import bicubic
 
@@ -39,13 +41,16 @@ class Fusion(nn.Module):
         self.fc_depth_out = nn.Conv2d(wider, wider, 1)
 
     def forward(self, mixed: Tensor, depth: Tensor) -> Tensor:
+        # In strips both are computed twice (once for their statistics) rather than kept: they are
+        # the widest maps of all.
         guided = self.conv_rgbd(torch.cat([mixed, depth], 1))
         plain = self.conv_depth(depth)
-        fused = plain
-        for _ in range(1 + self.rounds):
-            alpha = torch.sigmoid(pearson(guided, fused, PEARSON_EPS))
-            fused = alpha * guided + (1 - alpha) * plain
-        return self.fc_depth_out(fused)
+        both = moments(guided, plain)
+        alpha = torch.sigmoid(both.pearson(PEARSON_EPS))
+        for _ in range(self.rounds):
+            alpha = torch.sigmoid(both.blended(alpha).pearson(PEARSON_EPS))
+        alpha = alpha.to(plain.dtype)
+        return self.fc_depth_out(alpha * guided + (1 - alpha) * plain)
 
 
 class FusionNetwork(nn.Module):
@@ -78,29 +83,33 @@ class FusionNetwork(nn.Module):
 
     def forward(self, depth: Tensor, prompt: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """depth (B, 1, H, W), prompt (B, 64, H, W) -> prediction and two maps in [0, 1]."""
-        # The original activates in place, so stages 1-3 fuse activated prompt maps and 4 a raw one.
-        prompts = [F.leaky_relu(self.c_da2_r1(prompt), 0.1)]
-        prompts.append(F.leaky_relu(self.c_da2_r2(prompts[-1]), 0.1))
-        prompts.append(F.leaky_relu(self.c_da2_r3(prompts[-1]), 0.1))
-        prompts.append(self.c_da2_r4(prompts[-1]))
-
-        stem = self.head(depth)
-        x = self.c_d1(stem)
-        stages = [x]
+        stem = kept(self.head(depth))
+        x = kept(self.c_d1(stem))
+        merge, deep = self.c_d5
+        assert isinstance(merge, nn.Conv2d)
+        gathered = Gathered(merge)
+        gathered.add(x)
+        groups = (self.c_da2_r1, self.c_da2_r2, self.c_da2_r3, self.c_da2_r4)
         reduce = (self.c_r1, self.c_r2, self.c_r3, self.c_r4)
         deepen = (self.c_d2, self.c_d3, self.c_d4, self.c_r5)
         mixed = x
         for i in range(4):
-            mixed = reduce[i](torch.cat([x, prompts[i]], 1))
+            prompt = groups[i](prompt)
+            # The original activates in place: stages 1-3 fuse activated prompt maps, 4 a raw one.
+            prompt = kept(F.leaky_relu(prompt, 0.1) if i < 3 else prompt)
+            mixed = reduce[i](torch.cat([x, prompt], 1))
             fused = F.leaky_relu(self.gnn[i](mixed, x), 0.1)
-            x = deepen[i](fused)
-            stages.append(x)
-        out = self.tail(self.c_d5(torch.cat(stages, 1)) + stem)
-        return out, torch.sigmoid(self.conv1(mixed)), torch.sigmoid(self.conv2(x))
+            x = kept(deepen[i](kept(fused) if i < 3 else fused))
+            del fused  # in strips, the next stage needs its room
+            gathered.add(x)
+        aligned = (torch.sigmoid(self.conv1(mixed)), torch.sigmoid(self.conv2(x)))
+        return self.tail(kept(deep(gathered.result()) + stem)), *aligned
 
 
-class DuCosReleased(nn.Module):
+class DuCosReleased(Model):
     """The whole released model: foundation model, prompt adapter, fusion network."""
+
+    in_strips = True
 
     def __init__(self, prompt: Any):
         super().__init__()
@@ -115,7 +124,9 @@ class DuCosReleased(nn.Module):
         )
         self.cc2 = nn.Conv2d(64, 64, 3, padding=1)
 
-    def forward(self, rgb: Tensor, low: Tensor, valid: Tensor | None = None) -> Prediction:
+    def forward(
+        self, rgb: Tensor, low: Tensor, valid: Tensor | None = None, told: Told | None = None
+    ) -> Prediction:
         """rgb (B, 3, H, W) in [0, 1], low (B, 1, h, w) normalised -> depth (B, 1, H, W)."""
         return self.restore(rgb, bicubic(low, (rgb.shape[-2], rgb.shape[-1])))
 
@@ -131,9 +142,14 @@ class DuCosReleased(nn.Module):
         projected = [layer(f) for layer, f in zip(self.projects, prompt.features, strict=True)]
         lifted = self.resize_layer(self.cc1(torch.cat(projected, 1)))
         lifted = F.interpolate(lifted, size=up.shape[-2:], mode="bicubic", align_corners=True)
-        depth, rgb_map, depth_map = self.dsrn(up, self.cc2(lifted))
+        depth, rgb_map, depth_map = self.dsrn(up, kept(self.cc2(lifted)))
         aux: dict[str, Any] = {"alignment": [(depth_map, rgb_map)]}
         if prompt.depth is not None:
             aux["prompt_depth"] = prompt.depth
             aux["prompt_inverse"] = self.depth_anything.inverse
         return Prediction(depth, aux)
+
+    def bytes_per_pixel(self) -> float:
+        """Stages, prompt maps, and the last fusion: its maps and the copies that convolutions
+        make."""
+        return 4 * (sum(WIDTHS) + 5 * 64 + 10 * WIDTHS[-1])

@@ -16,16 +16,17 @@ from torch import Tensor, nn
 
 from ducos.errors import InputError
 from ducos.models import create
-from ducos.models.blocks import ResidualGroup, pearson
-from ducos.models.tiling import can_tile, needs_tiles, predict_tiled
-from ducos.models.tiling.blocks import Moments, moments, residual_group
-from ducos.models.tiling.rows import Rows, Workspace, padded, resized, whole
+from ducos.models.blocks import Moments, ResidualGroup, moments, pearson
+from ducos.models.strips import needs_strips, predict_in_strips
+from ducos.models.strips.rows import Rows, padded, resized
+from ducos.models.strips.workspace import Workspace
 from ducos.resize import Size, bicubic, bilinear, pad_to_multiple
 from ducos.upscaling import load
 
 CPU = torch.device("cpu")
 SCANT = 1  # byte: every map goes to a file, every strip is as low as it may be
 TOLERANCE = 1e-5
+WORK = Workspace(SCANT, CPU, torch.float32)
 
 TINY: dict[str, Any] = {"prompt": "tiny", "prompt_options": {"widths": [6, 6, 8, 8]}}
 VIT: dict[str, Any] = {"prompt": "dinov2-s", "prompt_options": {"side": 28}}
@@ -47,11 +48,9 @@ MODELS: dict[str, tuple[str, dict[str, Any]]] = {
     "add": ("ducos", {**TINY, **SMALL, "fusion": "add"}),
     "concat": ("ducos", {**TINY, **SMALL, "fusion": "concat"}),
     "add, reweight": ("ducos", {**TINY, **SMALL, "fusion": "add", "recurrence": "reweight"}),
-    "residuals": (
-        "ducos",
-        {**TINY, **SMALL, "residual": True, "stage_residual": True, "gather_stages": True},
-    ),
-    "mixing at full size": ("ducos", {**TINY, **SMALL, "tail": "mixing"}),
+    "residual": ("ducos", {**TINY, **SMALL, "residual": True}),
+    "convolution": ("ducos-compact", {**TINY, "channels": 8, "tail": "convolution"}),
+    "mixing at full size": ("ducos-compact", {**TINY, **SMALL, "stride": 1}),
     "released": ("ducos-released", VIT),
 }
 
@@ -78,7 +77,7 @@ def assert_equals_whole(
     inputs = scene(size, low_size, holes)
     with torch.no_grad():
         expected = model(*inputs)
-    tiled = predict_tiled(model, *inputs, memory=memory)
+    tiled = predict_in_strips(model, *inputs, memory=memory)
     assert tiled.depth.shape == expected.depth.shape
     largest = max(1.0, float(expected.depth.abs().max()))
     assert (tiled.depth - expected.depth).abs().max() < TOLERANCE * largest
@@ -119,7 +118,7 @@ def test_no_seams_where_nothing_happens() -> None:
     """On a plain scene the rows of the result change smoothly, also where strips meet."""
     model = build("compact")
     rgb, low = torch.full((1, 3, 120, 40), 0.5), torch.linspace(0, 1, 30)[:, None].expand(30, 10)
-    tiled = predict_tiled(model, rgb, low[None, None], memory=SCANT).depth
+    tiled = predict_in_strips(model, rgb, low[None, None], memory=SCANT).depth
     with torch.no_grad():
         expected = model(rgb, low[None, None]).depth
     assert (tiled.diff(dim=2) - expected.diff(dim=2)).abs().max() < TOLERANCE
@@ -133,7 +132,7 @@ def test_files_are_used_and_gone_afterwards(
 ) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     used: list[int] = []
-    predict_tiled(
+    predict_in_strips(
         build("compact"),
         *scene((71, 58), (17, 15), False),
         memory=SCANT,
@@ -154,7 +153,7 @@ def test_files_are_gone_after_an_error(tmp_path: Path, monkeypatch: pytest.Monke
 
     # The traceback is still held here, and with it every local variable of the tiled pass.
     with pytest.raises(KeyboardInterrupt) as caught:
-        predict_tiled(
+        predict_in_strips(
             build("compact"), *scene((71, 58), (17, 15), False), memory=SCANT, progress=stop
         )
     assert list(tmp_path.iterdir()) == []
@@ -178,7 +177,7 @@ def open_in(folder: Path) -> int:
 
 def test_progress_rises_to_one() -> None:
     shares: list[float] = []
-    predict_tiled(
+    predict_in_strips(
         build("compact"),
         *scene((71, 58), (17, 15), True),
         memory=SCANT,
@@ -195,27 +194,27 @@ def test_a_full_disk_is_noticed_before_the_work(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(shutil, "disk_usage", lambda _: usage._replace(free=1000))
     inputs = scene((71, 58), (17, 15), False)
     with pytest.raises(InputError, match="TMPDIR"):
-        predict_tiled(build("compact"), *inputs, memory=SCANT)
-    predict_tiled(build("compact"), *inputs, memory=10**9)  # needs no files
+        predict_in_strips(build("compact"), *inputs, memory=SCANT)
+    predict_in_strips(build("compact"), *inputs, memory=10**9)  # needs no files
 
 
 def test_maps_beyond_the_budget_go_to_files() -> None:
     x = noise(1, 4, 40, 10)
     with Workspace(2 * x.numel() * 4, CPU, torch.float32) as work:
-        maps = [work.store(whole(x, CPU)) for _ in range(3)]
+        maps = [work.store(work.given(x)) for _ in range(3)]
         assert [m.file is None for m in maps] == [True, False, False]
         assert all(torch.equal(m.read(3, 17), x[:, :, 3:17]) for m in maps)
         assert len(work.files) == 2
         del maps[0]
-        assert work.store(whole(x, CPU)).file is None  # the room is free again
+        assert work.store(work.given(x)).file is None  # the room is free again
         maps.clear()
         assert not work.files
 
 
 def test_strips_stay_small() -> None:
     heights: list[int] = []
-    x = whole(noise(1, 4, 500, 100), CPU)
     with Workspace(400_000, CPU, torch.float32) as work:
+        x = work.given(noise(1, 4, 500, 100))
         heights = [last - first for first, last in work.strips(x)]
     assert sum(heights) == 500
     assert max(heights) * 4 * 100 * 4 <= 100_000  # a quarter of the budget
@@ -224,27 +223,27 @@ def test_strips_stay_small() -> None:
 def test_what_cannot_be_tiled() -> None:
     bicubic_model = create("bicubic")
     rgb, low, valid = scene((20, 20), (5, 5), False)
-    assert not can_tile(bicubic_model)
-    assert not needs_tiles(bicubic_model, (10**5, 10**5), 1)
+    assert not bicubic_model.in_strips
+    assert not needs_strips(bicubic_model, (10**5, 10**5), 1)
     with pytest.raises(InputError, match="ducos-released"):
-        predict_tiled(bicubic_model, rgb, low, valid, memory=SCANT)
+        predict_in_strips(bicubic_model, rgb, low, valid, memory=SCANT)
     model = build("compact")
     with pytest.raises(InputError, match="one image at a time"):
-        predict_tiled(model, rgb.repeat(2, 1, 1, 1), low.repeat(2, 1, 1, 1), memory=SCANT)
+        predict_in_strips(model, rgb.repeat(2, 1, 1, 1), low.repeat(2, 1, 1, 1), memory=SCANT)
     with pytest.raises(InputError, match="positive"):
-        predict_tiled(model, rgb, low, memory=0)
+        predict_in_strips(model, rgb, low, memory=0)
     released = create("ducos-released", **TINY).eval()
     with pytest.raises(InputError, match="ViT"):
-        predict_tiled(released, rgb, low, memory=SCANT)
+        predict_in_strips(released, rgb, low, memory=SCANT)
 
 
 def test_which_images_need_tiles() -> None:
     compact, paper = create("ducos-compact"), create("ducos", prompt="tiny")
-    assert not needs_tiles(compact, (480, 640), 10**9)
-    assert needs_tiles(compact, (3000, 4000), 10**9)
-    assert needs_tiles(paper, (3000, 4000), 10**10)
-    assert needs_tiles(paper, (1000, 1000), 10**9)
-    assert not needs_tiles(paper, (240, 320), 10**9)
+    assert not needs_strips(compact, (480, 640), 10**9)
+    assert needs_strips(compact, (3000, 4000), 10**9)
+    assert needs_strips(paper, (3000, 4000), 10**10)
+    assert needs_strips(paper, (1000, 1000), 10**9)
+    assert not needs_strips(paper, (240, 320), 10**9)
 
 
 # The parts
@@ -266,7 +265,7 @@ METHODS: dict[str, Callable[[Tensor, Size], Tensor]] = {
 def test_resized_rows(method: str, size: Size, target: Size, strip: int) -> None:
     x = noise(1, 2, *size)
     expected = METHODS[method](x, target)
-    assert_rows_equal(resized(whole(x, CPU), target, METHODS[method]), expected, strip)
+    assert_rows_equal(resized(WORK.given(x), target, METHODS[method]), expected, strip)
 
 
 @given(
@@ -276,7 +275,7 @@ def test_resized_rows(method: str, size: Size, target: Size, strip: int) -> None
 )
 def test_padded_rows(size: Size, multiple: int, strip: int) -> None:
     x = noise(1, 2, *size)
-    assert_rows_equal(padded(whole(x, CPU), multiple), pad_to_multiple(x, multiple), strip)
+    assert_rows_equal(padded(WORK.given(x), multiple), pad_to_multiple(x, multiple), strip)
 
 
 def assert_rows_equal(rows: Rows, expected: Tensor, strip: int) -> None:
@@ -291,14 +290,14 @@ def assert_rows_equal(rows: Rows, expected: Tensor, strip: int) -> None:
 def test_residual_group_rows() -> None:
     group, x = ResidualGroup(8, 3), torch.randn(1, 8, 45, 13)
     with torch.no_grad(), Workspace(SCANT, CPU, torch.float32) as work:
-        assert_rows_equal(residual_group(work, group, whole(x, CPU)), group(x), 10)
+        assert_rows_equal(group(work.given(x)), group(x), 10)
 
 
 def test_moments_are_those_of_the_whole_image() -> None:
     a, b = torch.randn(1, 3, 50, 40) + 100, torch.randn(1, 3, 50, 40)
     b = b + torch.tensor([-1.0, 0.0, 5.0])[None, :, None, None] * (a - 100)
     with Workspace(SCANT, CPU, torch.float32) as work:
-        found = moments(work, whole(a, CPU), whole(b, CPU))
+        found = moments(work.given(a), work.given(b))
     exact = pearson(a.double(), b.double())
     torch.testing.assert_close(found.pearson(1e-6), exact, rtol=0, atol=1e-9)
     alpha = torch.tensor([0.3, 0.5, 0.9], dtype=torch.float64)[None, :, None, None]

@@ -1,0 +1,217 @@
+"""DuCos for CPUs: the paper's fusion at a quarter of the resolution, with the mixing tail.
+
+What it does differently from the paper's text, and why, is in `docs/paper.md` ("The compact form").
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from ducos.deferred import kept, local
+from ducos.errors import InputError
+from ducos.models.blocks import Gathered
+from ducos.models.ducos.around import TAPS, Around
+from ducos.models.ducos.fusion import (
+    Alignment,
+    CorrelativeFusion,
+    Lift,
+    check_choice,
+    check_counts,
+)
+from ducos.models.ducos.guide import WINDOWS
+from ducos.models.ducos.image_branch import ImageBranch
+from ducos.models.ducos.mixing import MixingTail
+from ducos.models.prediction import Prediction
+from ducos.models.protocol import Model, Told
+from ducos.models.told import Hints
+from ducos.prompts import Prompt, PromptModel, run_prompt
+from ducos.resize import pad_to_multiple, padded_axes
+
+TAILS = ("mixing", "convolution")
+STAGES = 4
+
+
+class DuCosCompact(Model):
+    """Space-to-depth in, four correlative fusions with a residual around each, all of them handed
+    to the tail.
+
+    Args:
+        prompt: built outside; None for the ablation without one.
+        channels: width of every depth feature.
+        iterations, fusion, blocks: see `CorrelativeFusion`.
+        stride: the body works at 1/stride of the image's size.
+        tail: "mixing" (see `mixing`); "convolution" for the ablation: the body sees the bicubic
+            depth alone, and Eq. 8 predicts the difference from it.
+        corrections: how often the mixing tail hands back what the shrunk result misses.
+        guided: also regress the measurements on the image (see `guide`), show both to the body and
+            let the mixing tail follow the fit.
+        wide: if guided, regress over a wide neighbourhood, too.
+        align: project every stage for the alignment constraint.
+        told: subject -> words that the network can be told about a map, the one for "not known"
+            first: {"sensor": ["unknown", "tof", ...]}.
+    """
+
+    multiple = 32  # the coarsest map of `tiny` then covers exactly the padded image
+    takes_prompt = True
+    in_strips = True
+
+    def __init__(
+        self,
+        prompt: PromptModel | None,
+        *,
+        channels: int = 48,
+        iterations: int = 2,
+        blocks: int = 1,
+        fusion: str = "pearson",
+        stride: int = 4,
+        tail: str = "mixing",
+        corrections: int = 4,
+        guided: bool = True,
+        wide: bool = False,
+        align: bool = True,
+        told: Mapping[str, Sequence[str]] | None = None,
+    ):
+        super().__init__()
+        check_choice("tail", tail, TAILS)
+        check_counts(channels=channels, iterations=iterations, blocks=blocks, stride=stride)
+        if wide and not guided:
+            raise InputError("wide needs guided, got guided=False")
+        self.prompt: Any = ImageBranch(channels, stride, blocks) if prompt is None else prompt
+        self.stride = stride
+        self.mixes = tail == "mixing"
+        self.sides = tuple(WINDOWS)[: 1 + wide] if guided and self.mixes else ()
+        self.head = nn.Conv2d(self.described_channels(), channels, 3, padding=1)
+        self.hints = Hints(told, channels) if told else None
+        self.subjects = self.hints.subjects if self.hints else {}
+        self.lifts = nn.ModuleList(
+            Lift(self.prompt.channels[i], channels, deconvolve=False) for i in range(STAGES)
+        )
+        self.fusions = nn.ModuleList(
+            CorrelativeFusion(
+                channels,
+                iterations=iterations,
+                fusion=fusion,
+                recurrence="reweight",
+                blocks=blocks,
+            )
+            for _ in range(STAGES)
+        )
+        self.alignments = nn.ModuleList(Alignment(channels) for _ in range(STAGES if align else 0))
+        self.gathered = nn.Conv2d(channels * (STAGES + 1), channels, 1)
+        self.tail: Any
+        if self.mixes:
+            self.tail = MixingTail(
+                channels, stride=stride, corrections=corrections, guides=len(self.sides)
+            )
+        else:
+            self.tail = nn.Conv2d(channels, stride**2, 3, padding=1)
+
+    def forward(
+        self,
+        rgb: Tensor,
+        low: Tensor,
+        valid: Tensor | None = None,
+        told: Told | None = None,
+        prompt: Prompt | None = None,
+    ) -> Prediction:
+        """rgb (B, 3, H, W) in [0, 1], low (B, 1, h, w) normalised -> depth (B, 1, H, W)."""
+        H, W = rgb.shape[-2:]
+        if prompt is None:
+            prompt = run_prompt(self.prompt, pad_to_multiple(rgb, self.multiple))
+        around = Around.of(rgb, low, valid, self.sides)
+        features, alignment = self.fuse(self.start(rgb, around, told), prompt.features)
+        relative = prompt.depth
+        del prompt  # in strips, the tail needs its room
+        if self.mixes:
+            prediction = self.tail(features, around)
+        else:
+            out = F.pixel_shuffle(self.tail(features), self.stride)[..., :H, :W]
+            prediction = Prediction(around.upsampled + out)
+        prediction.aux["alignment"] = alignment
+        if relative is not None:
+            prediction.aux["prompt_depth"] = relative[..., :H, :W]
+            prediction.aux["prompt_inverse"] = self.prompt.inverse
+        return prediction
+
+    def start(self, rgb: Tensor, around: Around, told: Told | None) -> Tensor:
+        """D_1 (B, C, H/s, W/s), shifted by what the network is told."""
+        depth = self.head(self.describe(rgb, around))
+        if self.hints is not None:
+            depth = depth + self.hints.shift(told, len(rgb)).to(depth.dtype)
+        return kept(depth)
+
+    def fuse(
+        self, depth: Tensor, features: tuple[Tensor, ...]
+    ) -> tuple[Tensor, list[tuple[Tensor, Tensor]]]:
+        """D_1 (B, C, H/s, W/s) and the prompt's features -> all stages in one map of that size, and
+        the pairs of maps for Eq. 7."""
+        size = (depth.shape[-2], depth.shape[-1])
+        gathered = Gathered(self.gathered)
+        gathered.add(depth)
+        alignment = []
+        for i, fusion in enumerate(self.fusions):
+            lifted = self.lifts[i](features[i], size)
+            fused, blended = fusion(lifted, depth)
+            depth = kept(depth + fused)
+            if self.alignments and torch.is_grad_enabled():  # only the constraint needs them
+                alignment.append((self.alignments[i](blended), self.alignments[i](lifted)))
+            del lifted, fused, blended  # in strips, the next stage needs their room
+            gathered.add(depth)
+        return gathered.result(), alignment
+
+    def describe(self, rgb: Tensor, around: Around) -> Tensor:
+        """What the body sees, (B, `described_channels`, H/s, W/s): what is known of the pixels of
+        each cell, their position between measurements, and the ratio."""
+        s, multiple = self.stride, self.multiple
+        if not self.mixes:
+            return F.pixel_unshuffle(pad_to_multiple(around.upsampled, multiple), s)
+        known = local(self.known, rgb, around, channels=4 + self.seen_guides())
+        known = pad_to_multiple(known, multiple)
+        cells = local(self.in_cells, known, channels=s**2 * (2 + self.seen_guides()) + 2, shrink=s)
+        B, _, h, w = cells.shape
+        # The phase depends on the row or the column alone: s values each suffice per cell.
+        axes = padded_axes(around.size, multiple)
+        rows, columns = (
+            phase[axis.to(phase.device)].reshape(-1, s).T
+            for phase, axis in zip(
+                (around.window.row_phase, around.window.column_phase), axes, strict=True
+            )
+        )
+        position = [rows[None, :, :, None], columns[None, :, None, :]]  # each s values
+        ratio = around.low.new_tensor(around.ratio).log2()[None, :, None, None] / 4
+        same = (x.expand(B, x.shape[1], h, w) for x in (*position, ratio))
+        return torch.cat([cells, *same], 1)
+
+    def known(self, rgb: Tensor, around: Around) -> Tensor:
+        """The bicubic depth as it is and relative to its surroundings; if guided, the guided depths
+        relative to it and the image; the local contrast, and where holes are: full size."""
+        up, contrast, guided = around.up, around.contrast, around.guided
+        maps = [up, (up - around.mean) / (contrast + 1e-3)]
+        if guided is not None:
+            leads = (guided - up) / (contrast + 1e-3)
+            maps += [leads[:, :1], rgb * 2 - 1, leads[:, 1:]]
+        return torch.cat([*maps, (contrast + 1e-3).log() / 4, around.hole], 1)
+
+    def in_cells(self, known: Tensor) -> Tensor:
+        """Pixels to cells of stride × stride; of contrast and holes, the last two, the mean."""
+        detail = F.pixel_unshuffle(known[:, :-2], self.stride)
+        return torch.cat([detail, F.avg_pool2d(known[:, -2:], self.stride)], 1)
+
+    def seen_guides(self) -> int:
+        """Maps that a guided network sees beside the others: guided depths and RGB."""
+        return len(self.sides) + 3 if self.sides else 0
+
+    def described_channels(self) -> int:
+        """Of `describe`."""
+        s = self.stride
+        return (2 + self.seen_guides()) * s**2 + 2 * s + 4 if self.mixes else s**2
+
+    def bytes_per_pixel(self) -> float:
+        """The body's features, or the tail's maps with neighbours and weights."""
+        cell, channels = self.stride**2, self.head.out_channels
+        body = (STAGES + 10) * channels / cell
+        tail = 2 * sum(self.tail.maps) + 6 * TAPS**2 if self.mixes else 0
+        return 4 * (3 + max(body, channels * 2 / cell + tail))
