@@ -20,7 +20,7 @@ from ducos.hints import SENSORS, sensor_index
 from ducos.models import create
 from ducos.models.checkpoint import ModelSpec, save_model, stored_weights
 from ducos.models.tiling import predict_tiled
-from ducos.training.augment import Augmentation
+from ducos.training.augmentations import strengths
 from ducos.training.config import Config
 from ducos.training.loop import forward
 from ducos.training.patches import SENSOR, PatchBatches
@@ -168,7 +168,7 @@ def told(degradation: str, hint: float, dataset: object = None) -> list[int]:
         crop=32,
         scales=(4.0, 4.0),
         degradations={degradation: 1.0},
-        augmentation=Augmentation(hint=hint),
+        augmentations=strengths(hint=hint),
         seed=0,
     )
     given = [batches[step].sensor for step in range(8)]
@@ -197,7 +197,7 @@ def test_a_real_sensors_name_comes_with_its_pairs() -> None:
 def test_hints_leave_the_patches_alone() -> None:
     common = {"batch_size": 2, "crop": 32, "scales": (4.0, 4.0), "degradations": {"tof": 1.0}}
     one, other = (
-        PatchBatches(Shapes(2), **common, augmentation=Augmentation(hint=hint), seed=0)[3]  # type: ignore[arg-type]
+        PatchBatches(Shapes(2), **common, augmentations=strengths(hint=hint), seed=0)[3]  # type: ignore[arg-type]
         for hint in (0.0, 1.0)
     )
     assert torch.equal(one.rgb, other.rgb)
@@ -304,7 +304,7 @@ def test_help_names_the_cameras(command: str, capsys: pytest.CaptureFixture[str]
 
 def test_half_precision_can_be_told() -> None:
     common = {"batch_size": 2, "crop": 32, "scales": (4.0, 4.0), "degradations": {"tof": 1.0}}
-    batch = PatchBatches(Shapes(2), **common, augmentation=Augmentation(hint=1.0), seed=0)[0]  # type: ignore[arg-type]
+    batch = PatchBatches(Shapes(2), **common, augmentations=strengths(hint=1.0), seed=0)[0]  # type: ignore[arg-type]
     model = network()
     half, full = (forward(model, batch, each).depth for each in ("bfloat16", "float32"))
     assert half.dtype == torch.float32

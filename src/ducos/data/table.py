@@ -94,8 +94,8 @@ _OPTION = re.compile(r"(?P<key>[a-z_]+)=(?P<value>[^,]*)")
 def open_dataset(spec: str) -> Dataset:
     """Open `name:PLACE` or `name:PLACE,key=value,...`.
 
-    PLACE is a folder, a file or a number, as the dataset's entry says. The keys are the arguments of the
-    dataset's class, for example `split=train` or `scale=0.001`.
+    PLACE is a folder, a file or a number, as the dataset's entry says. The keys are the arguments
+    of the dataset's class, for example `split=train` or `scale=0.001`.
     """
     name, colon, rest = spec.partition(":")
     if not colon or not rest:

@@ -8,10 +8,12 @@ could change the figure. docs/protocols.md tells which published tables each one
 import hashlib
 import json
 from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from ducos.errors import InputError
-from ducos.resize import Size
+
+if TYPE_CHECKING:
+    from ducos.resize import Size
 
 UNITS = {"m": ("cm", 100.0), "level": ("level", 1.0)}
 """Unit of a dataset -> unit of its figures, and the factor between them."""
@@ -78,14 +80,14 @@ class Protocol:
                 )
         return tuple(dict.fromkeys(float(scale) for scale in scales or self.scales))
 
-    def cut(self, size: Size, scale: float | None) -> Size:
+    def cut(self, size: "Size", scale: float | None) -> "Size":
         """Size of the image after cutting it at the right and bottom."""
         step = self.modcrop if self.modcrop != "scale" else int(scale or 1)
         if min(size) < step:
             raise InputError(f"an image of {size[1]}×{size[0]} is too small to be cut to {step} px")
         return size[0] // step * step, size[1] // step * step
 
-    def scored(self, size: Size) -> tuple[slice, slice]:
+    def scored(self, size: "Size") -> tuple[slice, slice]:
         """Rows and columns that count."""
         if min(size) <= 2 * self.border:
             raise InputError(
