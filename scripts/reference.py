@@ -1,7 +1,7 @@
 """Write docs/reference.md: every table with defaults and sentences, as the code states them.
 
-    python scripts/reference.py            # after a change of any table
-    python scripts/reference.py --check    # is the page up to date?
+python scripts/reference.py            # after a change of any table
+python scripts/reference.py --check    # is the page up to date?
 """
 
 import argparse
@@ -13,15 +13,19 @@ from ducos.training import EVERYTHING, Listing, Row, shown
 PAGE = Path(__file__).parent.parent / "docs" / "reference.md"
 HEAD = """# Reference: everything that has a name
 
-Made by `python scripts/reference.py` from the tables of the code; do not edit it by hand. `ducos train --list` prints what a training
-configuration can name. Adding an entry is one function or file and one line: see [CONTRIBUTING.md](../CONTRIBUTING.md).
+Made by `python scripts/reference.py` from the tables of the code; do not edit it by hand.
+`ducos train --list` prints what a training configuration can name. Adding an entry is one function
+or file and one line: see [CONTRIBUTING.md](../CONTRIBUTING.md).
 """
 REMARKS = {
     "objectives": "Minimised, each times its weight. The weight shown is a usual one.",
-    "constraints": "Held below an epsilon by multipliers. In brackets: the numbers of each preset; what is not named is 0.",
-    "augmentations": "Applied in this order. 0 or off leaves it out. *maps*: only for low-resolution maps of these kinds.",
-    "degradations": "How low-resolution maps are made of ground truth; [degradations.md](degradations.md) explains them.",
-    "protocols": "What the input is and what is scored; [protocols.md](protocols.md) explains them.",
+    "constraints": "Held below an epsilon by multipliers. In brackets: the numbers of each preset;"
+    " what is not named is 0.",
+    "augmentations": "Applied in this order. 0 or off leaves it out. *maps*: only for"
+    " low-resolution maps of these kinds.",
+    "degradations": "How low-resolution maps are made of ground truth;"
+    " [degradations.md](degradations.md) explains them.",
+    "protocols": "What the input is and what is scored; [protocols.md](protocols.md) has more.",
     "prompts": "Foundation models; [prompts.md](prompts.md) explains them.",
 }
 
@@ -49,7 +53,10 @@ def chapter(name: str, table: Listing) -> str:
     lines = [f"## {name.capitalize()}", "", f"`{table.use}`", ""]
     if name in REMARKS:
         lines += [REMARKS[name], ""]
-    return "\n".join([*lines, "| name | defaults | |", "|---|---|---|", *map(row, table.rows())]) + "\n"
+    return (
+        "\n".join([*lines, "| name | defaults | |", "|---|---|---|", *map(row, table.rows())])
+        + "\n"
+    )
 
 
 def row(entry: Row) -> str:

@@ -174,6 +174,12 @@ def test_configs_do_not_change_under_the_hand(write) -> None:
         config.train.steps = 5  # type: ignore[misc]
 
 
+@pytest.mark.parametrize("section", [*Config.model_fields])
+def test_every_key_is_explained(section: str) -> None:
+    fields = type(getattr(Config(), section)).model_fields
+    assert not [name for name, field in fields.items() if not field.description]
+
+
 # Names of the tables
 
 

@@ -14,8 +14,8 @@ from ducos.resize import Size
 def jitter_edges(
     target: Array, valid: Mask, rng: np.random.Generator, beside: Any = (0.0, 0.0)
 ) -> tuple[Array, Mask]:
-    """Truth (n, n) picked from places up to a few pixels off, which drift along the edges; all of
-    it moved by `beside` pixels, left and up."""
+    """Ground truth (n, n) picked from places up to a few pixels off, which drift along the edges;
+    all of it moved by `beside` pixels, left and up."""
     drift = rng.normal(size=(*target.shape, 2)).astype(np.float32)
     drift = np.asarray(cv2.GaussianBlur(drift, (0, 0), float(np.exp(rng.uniform(0.3, 2)))))
     drift *= rng.uniform(0.2, 1.4) / max(float(drift.std()), 1e-6)
@@ -30,22 +30,22 @@ def jitter_edges(
 
 
 def blur_depth(target: Array, valid: Mask, sigma: float) -> Array:
-    """Truth (n, n), blurred by a Gaussian of sigma pixels; only what is valid counts."""
+    """Ground truth (n, n), blurred by a Gaussian of sigma pixels; only what is valid counts."""
     share = cv2.GaussianBlur(valid.astype(np.float32), (0, 0), sigma)
     total = cv2.GaussianBlur(np.where(valid, target, 0).astype(np.float32), (0, 0), sigma)
     return np.where(valid, total / np.maximum(share, 1e-6), target).astype(np.float32)
 
 
 def measure_again(target: Array, valid: Mask, rng: np.random.Generator) -> tuple[Array, Mask]:
-    """Truth (n, n) as another, finer device would have measured it: its edges waver, it is soft by
-    0.3 to 1.5 pixels and lies up to 3 pixels beside the picture, mostly far less."""
+    """Ground truth (n, n) as another, finer device would have measured it: its edges waver, it is
+    soft by 0.3 to 1.5 pixels and misaligned by up to 3 pixels, mostly far less."""
     target, valid = jitter_edges(target, valid, rng, beside=3 * rng.uniform(-1, 1, 2) ** 3)
     return blur_depth(target, valid, rng.uniform(0.3, 1.5)), valid
 
 
 def add_grain(target: Array, valid: Mask, rng: np.random.Generator, coarsest: float) -> Array:
-    """Truth (n, n) with noise in spots of 0.5 to `coarsest` pixels, at most 2 % r.m.s. of the
-    depths' range; what is not valid stays. (Middlebury's has about 2 pixels, 0.5 to 1.2 %.)"""
+    """Ground truth (n, n) with noise in spots of 0.5 to `coarsest` pixels, at most 2 % r.m.s. of
+    the depths' range; what is not valid stays. (Middlebury's has about 2 pixels, 0.5 to 1.2 %.)"""
     if not valid.any():
         return target
     spots = rng.normal(size=target.shape).astype(np.float32)
@@ -79,8 +79,8 @@ def recolour(image: Array, strength: float, rng: np.random.Generator) -> Array:
 
 
 def corrupt_image(image: Tensor, rng: np.random.Generator) -> Tensor:
-    """A picture (3, n, n) that tells less: grey, framed, faded to one colour, upside down (which
-    stands for a picture of something else), or several of these."""
+    """An image (3, n, n) that tells less: grey, framed, faded to one colour, upside down (which
+    stands for an image of something else), or several of these."""
     image = image.clone()
     grey, framed = rng.random(2) < 0.5
     if grey:
@@ -105,7 +105,7 @@ def corrupt_image(image: Tensor, rng: np.random.Generator) -> Tensor:
 
 
 def add_shadows(image: Tensor, rng: np.random.Generator) -> Tensor:
-    """A picture (3, H, W) with lines that are no edges of the depth (shadows, folds) and spots
+    """An image (3, H, W) with lines that are no edges of the depth (shadows, folds) and spots
     where edges of the depth cannot be seen, as between cloth and cloth."""
     rgb: Any = image.permute(1, 2, 0).numpy()
     size = (rgb.shape[0], rgb.shape[1])

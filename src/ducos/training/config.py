@@ -55,12 +55,14 @@ class Section(BaseModel):
 class ModelConfig(Section):
     """Which network; `kwargs` are its own arguments."""
 
-    name: str = "ducos-compact"
+    name: str = Field("ducos-compact", description="from `ducos models`")
     prompt: str | None = Field(
         None, description='prompt name, "none" for none, unset for the default'
     )
-    prompt_options: dict[str, Any] = Field(default_factory=dict)
-    kwargs: dict[str, Any] = Field(default_factory=dict)
+    prompt_options: dict[str, Any] = Field(
+        default_factory=dict, description="the prompt's own arguments, such as weights"
+    )
+    kwargs: dict[str, Any] = Field(default_factory=dict, description="the network's own arguments")
     start: str | None = Field(None, description="weight file to start from (same architecture)")
     start_prompt: str | None = Field(None, description="weight file whose prompt to start from")
 
@@ -72,18 +74,22 @@ class DataConfig(Section):
     validation: str = Field(
         "", description="held-out dataset; empty: a share of the training scenes"
     )
-    validation_share: float = Field(0.1, ge=0, lt=1)
+    validation_share: float = Field(
+        0.1, ge=0, lt=1, description="of the training scenes, held out where `validation` is empty"
+    )
     validation_images: int = Field(12, ge=1, description="how many images each validation uses")
     crop: int = Field(128, ge=16, description="side of a patch in pixels")
     measurements: int = Field(
         1, ge=1, description="patches grow until their low-resolution side is at least this"
     )
-    scales: tuple[float, float] = (2.0, 16.0)
+    scales: tuple[float, float] = Field(
+        (2.0, 16.0), description="smallest and largest; one is drawn per batch"
+    )
     degradations: dict[str, float] = Field(
         default_factory=lambda: {"bicubic": 1.0},
         description="name -> share; `sensor` takes the low-resolution maps of the dataset itself",
     )
-    workers: int = Field(0, ge=0)
+    workers: int = Field(0, ge=0, description="processes that load batches; 0: none")
     augmentations: dict[str, bool | float] = Field(
         default_factory=dict,
         validate_default=True,
@@ -202,15 +208,17 @@ class DualConfig(Section):
 class TrainConfig(Section):
     """The loop. Alg. 1 uses a rate of 1e-5; small networks want more."""
 
-    steps: int = Field(1000, ge=1)
+    steps: int = Field(1000, ge=1, description="batches in all")
     steps_per_epoch: int = Field(0, ge=0, description="0: once through the training set")
     batch_size: int = Field(4, ge=1, description="of all processes together")
-    rate: float = Field(1e-5, gt=0)
-    betas: tuple[float, float] = (0.9, 0.999)
-    schedule: Literal["constant", "cosine", "steps"] = "constant"
-    warmup: int = Field(0, ge=0)
+    rate: float = Field(1e-5, gt=0, description="learning rate of Adam")
+    betas: tuple[float, float] = Field((0.9, 0.999), description="of Adam")
+    schedule: Literal["constant", "cosine", "steps"] = Field(
+        "constant", description="of the rate: constant, cosine to 1 %, or decay at milestones"
+    )
+    warmup: int = Field(0, ge=0, description="steps until the rate is reached")
     milestones: list[int] = Field(default_factory=list, description='steps at which "steps" decays')
-    gamma: float = Field(0.5, gt=0, le=1)
+    gamma: float = Field(0.5, gt=0, le=1, description="factor of the rate at each milestone")
     clip: float = Field(0.0, ge=0, description="largest gradient norm; 0: no clipping")
     average: float = Field(0.0, ge=0, lt=1, description="decay of the weight average; 0: none")
     objectives: dict[str, float] = Field(
@@ -222,11 +230,13 @@ class TrainConfig(Section):
         description="of convolutions and products; weights and losses stay float32. bfloat16 is"
         " faster where the processor has it; see docs/experiments.md",
     )
-    seed: int = 0
-    validate_every: int = Field(500, ge=1)
-    save_every: int = Field(200, ge=1)
-    log_every: int = Field(10, ge=1)
-    validation_scales: list[float] = Field(default=[4.0, 8.0, 16.0])
+    seed: int = Field(0, description="of the first weights and of all batches")
+    validate_every: int = Field(500, ge=1, description="steps between held-out errors")
+    save_every: int = Field(200, ge=1, description="steps between saves")
+    log_every: int = Field(10, ge=1, description="steps between rows of metrics.jsonl")
+    validation_scales: list[float] = Field(
+        default=[4.0, 8.0, 16.0], description="ratios of the held-out errors"
+    )
 
     @field_validator("objectives")
     @classmethod

@@ -88,9 +88,7 @@ def _models() -> list[Row]:
 
 
 def _prompts() -> list[Row]:
-    return [
-        Row(n, {"licence": e.licence, **_known(e.build)}, e.about) for n, e in PROMPTS.items()
-    ]
+    return [Row(n, {"licence": e.licence, **_known(e.build)}, e.about) for n, e in PROMPTS.items()]
 
 
 def _known(function: Callable[..., Any]) -> dict[str, Any]:
