@@ -39,6 +39,8 @@ def train(
     if listed:
         print_tables(as_json=as_json)
         return
+    if as_json:
+        raise InputError("--json goes with --list; a run's figures are in its metrics.jsonl")
     if config is None:
         raise InputError("train takes a TOML file, such as configs/shapes.toml, or --list")
     from ducos.training import load_config

@@ -286,4 +286,7 @@ def load_config(path: Path, overrides: list[str] | None = None) -> Config:
     except ValidationError as problem:
         first = problem.errors()[0]
         where = ".".join(str(part) for part in first["loc"])
-        raise InputError(f"{path}: {where}: {first['msg']} (got {first['input']!r})") from None
+        said = f"{first['msg']} (got {first['input']!r})"
+        if first["type"] == "value_error":  # a sentence of ours, complete as it is
+            said = str(first["ctx"]["error"])
+        raise InputError(f"{path}: {where}: {said}") from None
