@@ -29,7 +29,6 @@ from ducos.models.prediction import Prediction
 from ducos.prompts import create_prompt
 from ducos.prompts.prompt import Prompt
 from ducos.resize import bilinear
-from ducos.training.augment import Augmentation
 from ducos.training.config import load_config
 from ducos.training.losses import prompt_depth
 from ducos.training.patches import PatchBatches
@@ -84,7 +83,7 @@ def pretrain(options: argparse.Namespace, name: str, weight: float, out: Path) -
         crop=PATCH,
         scales=(8.0, 8.0),
         degradations={"bicubic": 1.0},
-        augmentation=Augmentation(flip=False, zoom=0.5, colour=0.5),
+        augmentations={"flip": False, "zoom": 0.5, "colour": 0.5},
         seed=0,
         cache=cache,
     )

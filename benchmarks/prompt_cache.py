@@ -21,7 +21,7 @@ from torch import Tensor
 from ducos.data.pair import Pair
 from ducos.files import read_colour
 from ducos.prompts import Prompt, create_prompt, run_prompt
-from ducos.training.augment import recolour
+from ducos.training.changes import recolour
 from ducos.training.prompt_cache import FeatureCache, cut, patch_place
 
 

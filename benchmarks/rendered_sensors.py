@@ -18,9 +18,9 @@ measured truth is; for `picture moved` the colours lie up to three pixels beside
 after a poor calibration; `blobs` are round holes knocked out of a bicubic map. `dark`: the picture
 is black; `wrong picture`: it is cut in four and put together crosswise, so that nothing lies where
 it was; `framed`: it is grey and has a white frame of seven pixels, as photographs of NYU have;
-`shaded`: it has shadows across it and spots where its edges are lost (`training.augment.shaded`).
+`shaded`: it has shadows and spots where its edges are lost (`training.changes.add_shadows`).
 `beside`: the truth lies up to three pixels beside picture and map, as that of another device does;
-`remeasured`: and its edges waver, and it is soft (`training.augment.remeasured`).
+`remeasured`: and its edges waver, and it is soft (`training.changes.measure_again`).
 `told`: the network is told which sensor it is, as by `ducos upscale --sensor`; they have a mean of
 their own. `misregister, auto` undoes the shift that `ducos doctor` measures, as `ducos
 upscale --shift auto` does.
@@ -47,8 +47,16 @@ from ducos.evaluation.metrics import flying
 from ducos.files import DepthMap
 from ducos.normalise import range_of
 from ducos.resize import bicubic, fill_holes, low_size, moved, nearest
-from ducos.training.augment import grained, punch_holes, remeasured, shaded, softened, wavered
-from ducos.training.patches import COARSEST_GRAIN, REACH
+from ducos.training.augment import COARSEST_GRAIN
+from ducos.training.changes import (
+    add_grain,
+    add_shadows,
+    blur_depth,
+    jitter_edges,
+    measure_again,
+    punch_holes,
+)
+from ducos.training.patches import REACH
 from ducos.upscaling import load, predict
 
 CASES = [
@@ -128,13 +136,13 @@ def measured(pair: Pair, name: str, ratio: int, model: nn.Module, seed: int) -> 
     truth, mask = pair.target, pair.valid
     rng = np.random.default_rng(seed)
     if name == "soft":
-        truth = softened(truth, mask, rng.uniform(0.3, 1.3))
+        truth = blur_depth(truth, mask, rng.uniform(0.3, 1.3))
     if name == "blurred":
-        truth = softened(truth, mask, 3)
+        truth = blur_depth(truth, mask, 3)
     if name == "wavering":
-        truth, mask = wavered(truth, mask, rng)
+        truth, mask = jitter_edges(truth, mask, rng)
     if name == "grainy":
-        truth = grained(truth, mask, rng, COARSEST_GRAIN * ratio)
+        truth = add_grain(truth, mask, rng, COARSEST_GRAIN * ratio)
     if name == "picture moved":
         y, x = rng.integers(-3, 4, 2)
         rgb = rgb.roll((y, x), (2, 3))
@@ -148,7 +156,7 @@ def measured(pair: Pair, name: str, ratio: int, model: nn.Module, seed: int) -> 
     if name == "blobs":
         low_valid = punch_holes(low_valid, 1.0, rng)
     if "remeasured" in twists:
-        truth, mask = remeasured(truth, mask, rng)
+        truth, mask = measure_again(truth, mask, rng)
         target, valid = (torch.from_numpy(m)[None, None] for m in (truth, mask))
     if "beside" in twists:
         right, down = rng.integers(-3, 4, 2).tolist()
@@ -195,7 +203,7 @@ def twisted(rgb: Tensor, twists: list[str], rng: np.random.Generator) -> Tensor:
     if "dark" in twists:
         return torch.zeros_like(rgb)
     if "shaded" in twists:
-        return shaded(rgb[0], rng)[None]
+        return add_shadows(rgb[0], rng)[None]
     if "wrong picture" in twists:
         return rgb.roll((H // 2, W // 2), (2, 3))
     if "framed" in twists:

@@ -20,8 +20,8 @@ ROOMS = {path.relative_to(PACKAGE).parts[0].removesuffix(".py") for path in FILE
 # Lowest first. A room may import rooms of lower floors only, through their `__init__`; rooms of one
 # floor do not know each other. A new room needs a place here: as low as its imports allow.
 FLOORS = [
-    {"arrays", "errors"},
-    {"deferred", "hints", "lazy", "moved", "normalise", "resize"},
+    {"arrays", "deferred", "errors"},
+    {"hints", "lazy", "moved", "normalise", "resize"},
     {"files", "degrade", "prompts"},
     {"cameras", "pictures", "data", "models"},
     {"doctor"},

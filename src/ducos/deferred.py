@@ -11,12 +11,15 @@ from collections.abc import Callable
 from typing import Any
 
 from torch import Tensor
-from torch.overrides import handle_torch_function, has_torch_function
+from torch.overrides import handle_torch_function
 
 
 def is_deferred(*maps: Any) -> bool:
-    """Whether any of these is a deferred map."""
-    return has_torch_function(maps)
+    """Whether any of these is a deferred map: no tensor, but torch functions take it."""
+    # Not torch's has_torch_function, which says yes to everything under `with torch.device(...)`.
+    return any(
+        hasattr(type(each), "__torch_function__") and not isinstance(each, Tensor) for each in maps
+    )
 
 
 def kept(x: Any, over: Any = None) -> Any:
@@ -25,17 +28,17 @@ def kept(x: Any, over: Any = None) -> Any:
     over: a kept map of which x takes the room, because nothing else needs it any more; x must be
         made of its single pixels.
     """
-    return handle_torch_function(kept, (x,), x, over) if has_torch_function((x,)) else x
+    return handle_torch_function(kept, (x,), x, over) if is_deferred(x) else x
 
 
 def whole(x: Any) -> Tensor:
     """x as a tensor: for maps that are small even of a large image."""
-    return handle_torch_function(whole, (x,), x) if has_torch_function((x,)) else x
+    return handle_torch_function(whole, (x,), x) if is_deferred(x) else x
 
 
 def at_once(function: Callable[[Tensor], Any], x: Any) -> Any:
     """function(x), which needs the whole map x and gives a tuple of maps (1, C, ?, ?)."""
-    if has_torch_function((x,)):
+    if is_deferred(x):
         return handle_torch_function(at_once, (x,), function, x)
     return function(x)
 
@@ -62,7 +65,7 @@ def local(
         shrink: input rows per row of the convolutions (stride, space-to-depth).
         grow: result rows per row of the convolutions (depth-to-space, deconvolution).
     """
-    if not has_torch_function(inputs):
+    if not is_deferred(*inputs):
         return function(*inputs)
     options: dict[str, Any] = {"reach": reach, "shrink": shrink, "grow": grow}
     return handle_torch_function(local, inputs, function, *inputs, channels=channels, **options)

@@ -11,6 +11,7 @@ import sys
 from collections.abc import Callable, Iterator
 from functools import cached_property, partial
 from importlib import import_module
+from importlib.util import find_spec
 from typing import Any
 
 
@@ -57,6 +58,14 @@ class Later:
         return partial(found, **self.given) if self.given else found
 
     @property
+    def options(self) -> dict[str, Any]:
+        """Arguments that have a default, read from the source: nothing is imported for them."""
+        module, _, name = self.place.partition(":")
+        spec = find_spec(module)
+        body = ast.parse(spec.loader.get_source(module)).body  # type: ignore[union-attr]
+        return {**_defaults(body, name), **self.given}
+
+    @property
     def __signature__(self) -> inspect.Signature:
         return inspect.signature(self.made)
 
@@ -65,3 +74,41 @@ class Later:
 
     def __repr__(self) -> str:
         return f"Later({self.place!r})"
+
+
+def options_of(function: Callable[..., Any]) -> dict[str, Any]:
+    """Arguments of a table's callable that have a default -> that default."""
+    if isinstance(function, Later):
+        return function.options
+    parameters = inspect.signature(function).parameters.values()
+    return {p.name: p.default for p in parameters if p.default is not p.empty}
+
+
+def _defaults(body: list[ast.stmt], name: str) -> dict[str, Any]:
+    """Defaults of a function, or of a class's `__init__`, as its module's source states them."""
+    constants = {
+        target.id: node.value
+        for node in body
+        if isinstance(node, ast.Assign)
+        for target in node.targets
+        if isinstance(target, ast.Name)
+    }
+    for node in body:
+        if isinstance(node, ast.ClassDef) and node.name == name:
+            return _defaults(node.body, "__init__")
+        if isinstance(node, ast.FunctionDef) and node.name == name:
+            spec = node.args
+            ordered = spec.args[len(spec.args) - len(spec.defaults) :]
+            given = [*zip(ordered, spec.defaults), *zip(spec.kwonlyargs, spec.kw_defaults)]
+            return {a.arg: _value(value, constants) for a, value in given if value is not None}
+    return {}
+
+
+def _value(node: ast.expr, constants: dict[str, ast.expr]) -> Any:
+    """What a default says: a literal, a constant of the module, or else its own text."""
+    if isinstance(node, ast.Name) and node.id in constants:
+        node = constants[node.id]
+    try:
+        return ast.literal_eval(node)
+    except ValueError:
+        return ast.unparse(node)

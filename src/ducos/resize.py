@@ -11,9 +11,10 @@ the resampler of the field's benchmarks. OpenCV's INTER_CUBIC and torch without 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
-from torch.overrides import handle_torch_function, has_torch_function
+from torch.overrides import handle_torch_function
 
 from ducos.arrays import Size
+from ducos.deferred import is_deferred
 
 
 def bicubic(x: Tensor, size: Size) -> Tensor:
@@ -30,7 +31,7 @@ def antialiased(x: Tensor, size: Size, mode: str) -> Tensor:
     """torch's antialiased "bicubic" or "bilinear", without its gaps."""
     if tuple(x.shape[-2:]) == tuple(size):
         return x
-    if has_torch_function((x,)):  # a deferred map knows how
+    if is_deferred(x):  # it knows how
         return handle_torch_function(antialiased, (x,), x, size, mode)
     if x.dtype == torch.bfloat16:  # torch has no such kernel
         return antialiased(x.float(), size, mode).to(x.dtype)
@@ -141,7 +142,7 @@ def pad_to_multiple(x: Tensor, multiple: int) -> Tensor:
     bottom, right = -H % multiple, -W % multiple
     if not bottom and not right:
         return x
-    if has_torch_function((x,)):  # a deferred map knows how
+    if is_deferred(x):  # it knows how
         return handle_torch_function(pad_to_multiple, (x,), x, multiple)
     mode = "reflect" if bottom < H and right < W else "replicate"
     return F.pad(x, (0, right, 0, bottom), mode=mode)

@@ -13,8 +13,8 @@ from ducos.models.blocks import pearson
 from ducos.models.ducos.fusion import Alignment, CorrelativeFusion
 from ducos.prompts.tiny import TinyPrompt
 from ducos.resize import bicubic
-from ducos.training.dual import paper
 from ducos.training.losses import alignment
+from ducos.training.table import CONSTRAINTS, preset_dual
 
 WIDTHS = (6, 6, 8, 8)
 
@@ -343,8 +343,8 @@ def test_a_batch_is_its_images() -> None:
 def test_the_lagrangian_of_the_paper_can_be_computed_and_differentiated() -> None:
     """Eq. 13 end to end on one image."""
     from ducos.normalise import range_of
-    from ducos.training.losses import CONSTRAINTS, reconstruction
-    from ducos.training.patches import Batch
+    from ducos.training.losses import reconstruction
+    from ducos.training.samples import Batch
 
     model = small().train()
     low, target = noise(1, 1, 9, 11, seed=1), noise(1, 1, 36, 44, seed=2)
@@ -356,7 +356,7 @@ def test_the_lagrangian_of_the_paper_can_be_computed_and_differentiated() -> Non
     prediction = model(batch.rgb, batch.low)
     values = {name: CONSTRAINTS[name](prediction, batch) for name in ("alignment", "edge")}
     objective = reconstruction(prediction, batch)
-    total = paper().lagrangian(objective, values)
+    total = preset_dual("paper").lagrangian(objective, values)
     expected = objective + 0.01 * values["alignment"] + 0.05 * values["edge"]
     torch.testing.assert_close(total, expected)
     total.backward()

@@ -28,7 +28,7 @@ from ducos.models.checkpoint import (
 from ducos.models.strips import predict_in_strips
 from ducos.models.told import Hints
 from ducos.resize import bicubic
-from ducos.training.augment import Augmentation
+from ducos.training.augmentations import strengths
 from ducos.training.config import Config
 from ducos.training.loop import forward
 from ducos.training.patches import SENSOR, PatchBatches
@@ -249,11 +249,10 @@ def told(degradation: str, hint: float, dataset: object = None) -> list[str]:
         crop=32,
         scales=(4.0, 4.0),
         degradations={degradation: 1.0},
-        augmentation=Augmentation(hint=hint),
+        augmentations=strengths(hint=hint),
         seed=0,
     )
-    given = [batches[step].sensor for step in range(8)]
-    return [name for sensor in given if sensor is not None for name in sensor]
+    return [name for step in range(8) for name in batches[step].told["sensor"]]
 
 
 @pytest.mark.parametrize("name", ["tof", "lidar", "stereo"])
@@ -278,7 +277,7 @@ def test_a_real_sensors_name_comes_with_its_pairs() -> None:
 def test_hints_leave_the_patches_alone() -> None:
     common = {"batch_size": 2, "crop": 32, "scales": (4.0, 4.0), "degradations": {"tof": 1.0}}
     one, other = (
-        PatchBatches(Shapes(2), **common, augmentation=Augmentation(hint=hint), seed=0)[3]  # type: ignore[arg-type]
+        PatchBatches(Shapes(2), **common, augmentations=strengths(hint=hint), seed=0)[3]  # type: ignore[arg-type]
         for hint in (0.0, 1.0)
     )
     assert torch.equal(one.rgb, other.rgb)
@@ -385,7 +384,7 @@ def test_help_names_the_cameras(command: str, capsys: pytest.CaptureFixture[str]
 
 def test_half_precision_can_be_told() -> None:
     common = {"batch_size": 2, "crop": 32, "scales": (4.0, 4.0), "degradations": {"tof": 1.0}}
-    batch = PatchBatches(Shapes(2), **common, augmentation=Augmentation(hint=1.0), seed=0)[0]  # type: ignore[arg-type]
+    batch = PatchBatches(Shapes(2), **common, augmentations=strengths(hint=1.0), seed=0)[0]  # type: ignore[arg-type]
     model = network()
     half, full = (forward(model, batch, each).depth for each in ("bfloat16", "float32"))
     assert half.dtype == torch.float32

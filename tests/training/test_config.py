@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from ducos.errors import InputError
+from ducos.training.augmentations import AUGMENTATIONS, RENAMED
 from ducos.training.config import Config, load_config
 from tests import places
 
@@ -76,7 +77,6 @@ def test_values_are_read(write) -> None:
         ("data.train=shapes:8", "data", "train", "shapes:8"),
         ("data.train=nyu:a b/c.mat,split=test", "data", "train", "nyu:a b/c.mat,split=test"),
         ("data.scales=[2, 8]", "data", "scales", (2, 8)),
-        ("data.flip=false", "data", "flip", False),
         (" train.steps = 4", "train", "steps", 4),
         ("model.kwargs.channels=16", "model", "kwargs", {"channels": 16, "blocks": 1}),
     ],
@@ -122,9 +122,9 @@ def test_unknown_keys_are_refused_by_name(write, text: str, named: str) -> None:
         ("data.scales=[0.5, 2]", "data"),
         ("data.scales=[2, 4, 8]", "data.scales"),
         ("data.crop=4", "data.crop"),
-        ("data.zoom=0", "data.zoom"),
-        ("data.holes=2", "data.holes"),
-        ("data.flip=maybe", "data.flip"),
+        ("data.augmentations.zoom=0", "data.augmentations: .*zoom"),
+        ("data.augmentations.holes=2", "data.augmentations: .*holes"),
+        ("data.augmentations.flip=maybe", "data.augmentations.flip"),
         ("data.degradations={bicubic = -1.0}", "degradations"),
         ("data.degradations={}", "degradations"),
         ("dual.preset=Paper", "dual.preset"),
@@ -174,8 +174,58 @@ def test_configs_do_not_change_under_the_hand(write) -> None:
         config.train.steps = 5  # type: ignore[misc]
 
 
-def test_objectives_are_those_of_the_table() -> None:
-    from ducos.training.config import OBJECTIVES
-    from ducos.training.losses import OBJECTIVES as TABLE
+@pytest.mark.parametrize("section", [*Config.model_fields])
+def test_every_key_is_explained(section: str) -> None:
+    fields = type(getattr(Config(), section)).model_fields
+    assert not [name for name, field in fields.items() if not field.description]
 
-    assert set(OBJECTIVES) == set(TABLE)
+
+# Names of the tables
+
+
+def test_augmentations_are_read_and_the_rest_has_its_default(write) -> None:
+    config = load_config(write(""), ["data.augmentations.flip=false", "data.augmentations.zoom=1"])
+    chosen = config.data.augmentations
+    assert list(chosen) == list(AUGMENTATIONS)
+    assert chosen["flip"] is False
+    assert chosen["turn"] is False  # needs flip
+    assert chosen["holes"] == AUGMENTATIONS["holes"].default
+
+
+@pytest.mark.parametrize(
+    ("override", "told"),
+    [
+        ("data.augmentations.fog=0.5", "unknown augmentation 'fog'; choose of: zoom, shift, flip"),
+        ("data.augmentations.colour=true", "colour is 0 to 1"),
+        ("data.augmentations.flip=0.5", "flip is true or false"),
+        (
+            "data.degradations={bicubik = 1.0}",
+            "unknown degradation 'bicubik'; choose of: sensor",
+        ),
+        ("train.objectives={l2 = 1.0}", "unknown objective 'l2'; choose of: reconstruction, rms"),
+        ("train.objectives={}", "at least one objective of: reconstruction"),
+        ('dual.constraints=["edges"]', "unknown constraint 'edges'; choose of: alignment, edge"),
+        ("dual.preset=Paper", "unknown preset 'Paper'; choose of: fixed, paper, constrained"),
+        ("dual.edges={}", "dual.edges is not known; choose of: alignment, constraints"),
+        ("dual.edge.magnitud=true", "dual.edge.magnitud is not known; .*normalise, magnitude"),
+    ],
+)
+def test_unknown_names_are_refused_with_the_known_ones(write, override: str, told: str) -> None:
+    with pytest.raises(InputError, match=told):
+        load_config(write(""), [override])
+
+
+@pytest.mark.parametrize(
+    ("override", "told"),
+    [
+        *((f"data.{old}=0.5", f"data.augmentations.{new}") for old, new in RENAMED.items()),
+        *((f"data.augmentations.{old}=0.5", f"called {new}") for old, new in RENAMED.items()),
+        ("data.zoom=0.5", "data.augmentations.zoom"),
+        ("train.objectives={hanging = 0.4}", "edge_snap"),
+        ("dual.edge_normalise=false", r"normalise = ... in \[dual.edge\]"),
+        ("dual.edge_magnitude=false", r"magnitude = ... in \[dual.edge\]"),
+    ],
+)
+def test_old_names_are_refused_by_their_new_ones(write, override: str, told: str) -> None:
+    with pytest.raises(InputError, match=told):
+        load_config(write(""), [override])

@@ -8,14 +8,15 @@ import pytest
 import torch
 from torch import Tensor
 
-from ducos.training.dual import PRESETS, Constraint, Dual, constrained, fixed, paper
+from ducos.training.dual import Constraint, Dual
+from ducos.training.table import PRESETS, preset_dual
 
 # Alg. 1 by hand
 
 
 def test_the_papers_preset_follows_algorithm_1_literally() -> None:
     """T = 4: the step length is multiplied by 3/4, then 1/2, then 1/4, then 0: it compounds."""
-    dual = paper()
+    dual = preset_dual("paper")
     losses = [(0.3, 0.5), (0.2, 0.4), (0.1, 0.3), (0.7, 0.9)]
     expected_lambda, expected_mu = 0.01, 0.05
     rate = 0.01
@@ -34,7 +35,7 @@ def test_the_papers_preset_follows_algorithm_1_literally() -> None:
 
 def test_compounding_moves_a_multiplier_by_about_a_tenth() -> None:
     """100 epochs with a loss of 0.01: the whole ascent is 0.112 step lengths (STYLE section 6)."""
-    dual = paper()
+    dual = preset_dual("paper")
     for epoch in range(1, 101):
         dual.observe({"alignment": 0.01, "edge": 0.01})
         dual.step(epoch, 100)
@@ -64,7 +65,7 @@ def test_without_decay_the_epoch_does_not_matter() -> None:
 
 
 def test_the_fixed_preset_never_moves() -> None:
-    dual = fixed()
+    dual = preset_dual("fixed")
     before = dict(dual.multipliers)
     for epoch in range(1, 6):
         dual.observe({"alignment": 5.0, "edge": 7.0})
@@ -84,7 +85,7 @@ def test_step_acts_on_the_mean_and_forgets_it() -> None:
 
 
 def test_with_an_epsilon_a_multiplier_rises_while_violated_and_falls_after() -> None:
-    dual = constrained(alignment=0.1, edge=0.1, rate=1.0)
+    dual = Dual(dict.fromkeys(("alignment", "edge"), Constraint(epsilon=0.1, rate=1.0)))
     history = []
     for value in [0.4, 0.3, 0.2, 0.1, 0.05, 0.05, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]:
         dual.observe({"alignment": value, "edge": 0.0})
@@ -98,7 +99,7 @@ def test_with_an_epsilon_a_multiplier_rises_while_violated_and_falls_after() -> 
 
 
 def test_values_may_be_tensors() -> None:
-    dual = paper()
+    dual = preset_dual("paper")
     dual.observe({"alignment": torch.tensor(0.5), "edge": torch.tensor(0.25)})
     assert dual.step(1, 2) == {"alignment": 0.5, "edge": 0.25}
 
@@ -118,7 +119,7 @@ def test_a_value_that_is_not_finite_never_reaches_a_multiplier(value: float) -> 
 
 def test_an_epoch_without_a_finite_value_moves_nothing_but_the_decay() -> None:
     """The step length of Alg. 1 shrinks with the epochs, whatever they brought."""
-    dual = paper()
+    dual = preset_dual("paper")
     dual.observe({"alignment": math.nan, "edge": 0.5})
     assert all(math.isnan(mean) for mean in dual.step(1, 4).values())
     assert dual.multipliers == {"alignment": 0.01, "edge": 0.05}
@@ -129,9 +130,9 @@ def test_an_epoch_without_a_finite_value_moves_nothing_but_the_decay() -> None:
 
 
 def test_a_skipped_batch_survives_a_checkpoint() -> None:
-    dual = paper()
+    dual = preset_dual("paper")
     dual.observe({"alignment": math.nan, "edge": 0.5})
-    again = paper()
+    again = preset_dual("paper")
     again.load_state_dict(json.loads(json.dumps(dual.state_dict())))
     for each in (dual, again):
         each.step(1, 4)
@@ -166,7 +167,7 @@ def test_gradients_flow_through_values_only() -> None:
 
 
 def test_lagrangian_changes_nothing() -> None:
-    dual = paper()
+    dual = preset_dual("paper")
     before = json.dumps(dual.state_dict())
     dual.lagrangian(torch.tensor(1.0), {"alignment": torch.tensor(1.0), "edge": torch.tensor(1.0)})
     assert json.dumps(dual.state_dict()) == before
@@ -368,7 +369,7 @@ def test_epsilons_and_rates_come_from_the_config_not_the_file() -> None:
 
 
 def test_step_before_observe_is_refused() -> None:
-    dual = paper()
+    dual = preset_dual("paper")
     with pytest.raises(ValueError, match="observe"):
         dual.step()
     dual.observe({"alignment": 1.0, "edge": 1.0})
@@ -390,7 +391,7 @@ def test_unknown_decay_is_refused() -> None:
 
 
 def test_a_missing_value_is_an_error_not_a_zero() -> None:
-    dual = paper()
+    dual = preset_dual("paper")
     with pytest.raises(KeyError):
         dual.observe({"alignment": 1.0})
     with pytest.raises(KeyError):
@@ -398,7 +399,7 @@ def test_a_missing_value_is_an_error_not_a_zero() -> None:
 
 
 def test_an_incomplete_observation_leaves_no_trace() -> None:
-    dual = paper()
+    dual = preset_dual("paper")
     with pytest.raises(KeyError):
         dual.observe({"alignment": 1.0})
     dual.observe({"alignment": 0.5, "edge": 0.5})
@@ -406,11 +407,11 @@ def test_an_incomplete_observation_leaves_no_trace() -> None:
 
 
 def test_presets_hold_both_constraints_of_the_paper() -> None:
-    for build in PRESETS.values():
-        assert build().names == ("alignment", "edge")
-    assert paper().multipliers == {"alignment": 0.01, "edge": 0.05}
-    assert {c.rate for c in paper().constraints.values()} == {0.01}
-    assert {c.epsilon for c in paper().constraints.values()} == {0.0}
+    for name in PRESETS:
+        assert preset_dual(name).names == ("alignment", "edge")
+    assert preset_dual("paper").multipliers == {"alignment": 0.01, "edge": 0.05}
+    assert {c.rate for c in preset_dual("paper").constraints.values()} == {0.01}
+    assert {c.epsilon for c in preset_dual("paper").constraints.values()} == {0.0}
 
 
 def test_without_constraints_the_lagrangian_is_the_objective() -> None:

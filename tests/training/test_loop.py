@@ -18,11 +18,12 @@ import torch
 from ducos.errors import InputError
 from ducos.models.checkpoint import load_model, read_tensors, stored_weights
 from ducos.training.config import Config
-from ducos.training.dual import paper
-from ducos.training.loop import build_dual, learning_rate, open_data, train
+from ducos.training.loop import learning_rate, train
+from ducos.training.preparation import build_dual, open_data
 from ducos.training.processes import half_precision_runs
 from ducos.training.run import Run, load_start, start_average, update_average
 from ducos.training.state import load_training
+from ducos.training.table import preset_dual
 from ducos.training.validation import validate
 
 MODEL = {
@@ -31,20 +32,22 @@ MODEL = {
     "prompt_options": {"widths": [6, 6, 8, 8]},
     "kwargs": {"channels": 8},
 }
-DATA = {
+DATA: dict[str, Any] = {
     "train": "shapes:8,height=48,width=56",
     "crop": 32,
     "scales": [2, 4],
     "validation_images": 1,
-    "zoom": 0.8,
-    "invert": 0.3,
-    "quantise": 0.3,
-    "waver": 0.3,
-    "soften": 0.3,
-    "colour": 0.5,
-    "shift": 0.5,
-    "misplace": 0.5,
-    "holes": 0.5,
+    "augmentations": {
+        "zoom": 0.8,
+        "invert": 0.3,
+        "quantise": 0.3,
+        "edge_jitter": 0.3,
+        "blur_target": 0.3,
+        "colour": 0.5,
+        "shift": 0.5,
+        "misalign": 0.5,
+        "holes": 0.5,
+    },
 }
 DUAL = {"preset": "constrained", "alignment": {"epsilon": 0.01}, "edge": {"epsilon": 0.005}}
 TRAIN = {
@@ -192,7 +195,6 @@ def test_multipliers_follow_the_observed_values(straight: Path) -> None:
 def test_one_batch_can_be_learned(tmp_path: Path) -> None:
     """Overfitting: far below where it started, and below plain interpolation."""
     from ducos.resize import bicubic
-    from ducos.training.augment import Augmentation
     from ducos.training.patches import PatchBatches
 
     settings = {
@@ -203,14 +205,15 @@ def test_one_batch_can_be_learned(tmp_path: Path) -> None:
         "average": 0.0,
     }
     still = dict.fromkeys(("invert", "quantise", "colour", "shift", "holes"), 0.0)
+    still = {**DATA["augmentations"], **still, "zoom": 1.0}
     config = tiny(
-        data={**still, "scales": [4, 4], "zoom": 1.0}, train={**settings, "validate_every": 60}
+        data={"augmentations": still, "scales": [4, 4]}, train={**settings, "validate_every": 60}
     )
     train(config, tmp_path, overfit=True, quiet=True)
     losses = [row["reconstruction"] for row in rows(tmp_path) if "loss" in row]
     batch = PatchBatches(
         open_data(config)[0], batch_size=2, crop=32, scales=(4, 4), degradations={"bicubic": 1.0},
-        augmentation=Augmentation(), seed=0,
+        augmentations={}, seed=0,
     )[0]  # fmt: skip
     interpolated = (bicubic(batch.low, (32, 32)) - batch.target).abs().mean().item()
     assert np.mean(losses[-5:]) < 0.7 * losses[0]
@@ -415,7 +418,6 @@ def test_a_run_is_not_overwritten(straight: Path) -> None:
         ({"model": {"start_prompt": "nowhere.safetensors"}}, "nowhere"),
         ({"data": {"train": "shape:8"}}, "shape"),
         ({"data": {"validation": "nyu:nowhere.mat"}}, "nowhere"),
-        ({"data": {"degradations": {"bicubik": 1.0}}}, "bicubik"),
         ({"data": {"train": "shapes:1"}}, "scene"),
         ({"model": {"kwargs": {"channels": 8, "align": False}}}, "align=True"),
         ({"model": {"prompt": "none", "prompt_options": {}}}, "depth head"),
@@ -492,9 +494,9 @@ def test_without_constraints_it_is_plain_training(tmp_path: Path) -> None:
 
 def test_the_ablation_switches_of_the_edge_loss_are_used(tmp_path: Path) -> None:
     values = []
-    for switch in ({}, {"edge_normalise": False}, {"edge_magnitude": False}):
+    for switch in ({}, {"normalise": False}, {"magnitude": False}):
         out = tmp_path / "-".join(["run", *switch])
-        train(tiny(dual=switch, train={"steps": 1}), out, quiet=True)
+        train(tiny(dual={"edge": switch}, train={"steps": 1}), out, quiet=True)
         values.append(rows(out)[0]["edge"])
     assert len(set(values)) == 3
 
@@ -507,7 +509,9 @@ def make_run(config: Config) -> Run:
         config.model.name, config.model.prompt, config.model.prompt_options, config.model.kwargs
     )
     model = spec.build()
-    return Run(model, torch.optim.Adam(model.parameters()), paper(), start_average(model))
+    return Run(
+        model, torch.optim.Adam(model.parameters()), preset_dual("paper"), start_average(model)
+    )
 
 
 def test_validation_leaves_no_trace() -> None:
@@ -537,7 +541,7 @@ def test_validation_scores_bicubic_as_one() -> None:
     with torch.no_grad():
         for parameter in model.parameters():
             parameter.zero_()  # a residual network that adds nothing
-    run = Run(model, torch.optim.Adam(model.parameters()), paper(), {})
+    run = Run(model, torch.optim.Adam(model.parameters()), preset_dual("paper"), {})
     score = validate(run, config, open_data(config)[1])
     assert score["relative_rmse"] == pytest.approx(1, abs=1e-4)
 

@@ -11,14 +11,12 @@ from ducos.errors import InputError
 from ducos.models.prediction import Prediction
 from ducos.normalise import Range
 from ducos.training.losses import (
-    CONSTRAINTS,
-    OBJECTIVES,
     alignment,
     edge,
+    edge_snap,
     gradient,
     gradient_magnitude,
     gradient_mask,
-    hanging,
     like_prompt,
     masked_mean,
     min_max,
@@ -28,7 +26,8 @@ from ducos.training.losses import (
     sigma,
     standardise,
 )
-from ducos.training.patches import Batch
+from ducos.training.samples import Batch
+from ducos.training.table import CONSTRAINTS, OBJECTIVES
 
 DOUBLE = torch.float64
 Loss = Callable[[Prediction, Batch], Tensor]
@@ -166,32 +165,32 @@ def step(*, near: float = 0.0, far: float = 1.0, side: int = 12) -> Tensor:
     return target
 
 
-def test_hanging_by_hand() -> None:
+def test_edge_snap_by_hand() -> None:
     """Four pixels to each side of the edge are asked, and how far they are from either side."""
     target = step()
     batch = make_batch(target)
-    assert hanging(Prediction(target), batch).item() == 0
-    assert hanging(Prediction(1 - target), batch).item() == 0  # the other side will do
-    assert hanging(Prediction(target * 0.6 + 0.2), batch).item() == pytest.approx(0.2 * 8 / 12)
-    assert hanging(Prediction(target * 0 + 0.5), batch, radius=1).item() == pytest.approx(0.5 / 6)
+    assert edge_snap(Prediction(target), batch).item() == 0
+    assert edge_snap(Prediction(1 - target), batch).item() == 0  # the other side will do
+    assert edge_snap(Prediction(target * 0.6 + 0.2), batch).item() == pytest.approx(0.2 * 8 / 12)
+    assert edge_snap(Prediction(target * 0 + 0.5), batch, radius=1).item() == pytest.approx(0.5 / 6)
 
 
 def test_a_small_step_is_no_edge() -> None:
     target = step(far=0.02)  # six centimetres at a metre
-    assert hanging(Prediction(target + 0.3), make_batch(target)).item() == 0
+    assert edge_snap(Prediction(target + 0.3), make_batch(target)).item() == 0
 
 
 def test_a_slope_is_no_edge() -> None:
     """Its middle lies on neither end of the window; only the first and the last column do."""
     target = torch.linspace(0, 1, 12, dtype=DOUBLE).expand(1, 1, 12, 12)
     first, last = 4 / 11 - 0.3, 0.3
-    loss = hanging(Prediction(target + 0.3), make_batch(target))
+    loss = edge_snap(Prediction(target + 0.3), make_batch(target))
     assert loss.item() == pytest.approx((first + last) / 12)
 
 
 def test_what_hangs_is_drawn_to_the_nearer_surface() -> None:
     depth = torch.full((1, 1, 12, 12), 0.4, dtype=DOUBLE, requires_grad=True)
-    hanging(Prediction(depth), make_batch(step())).backward()
+    edge_snap(Prediction(depth), make_batch(step())).backward()
     assert depth.grad is not None
     assert (depth.grad[..., 2:10] > 0).all()  # descent lowers them all to 0
     assert (depth.grad[..., :2] == 0).all()
@@ -332,7 +331,7 @@ def test_gradcheck_edge(normalise: bool, magnitude: bool, inverse: bool) -> None
     assert gradcheck(loss, noise(2, 1, 5, 6, seed=9).requires_grad_())
 
 
-@pytest.mark.parametrize("loss", [reconstruction, rms, hanging])
+@pytest.mark.parametrize("loss", [reconstruction, rms, edge_snap])
 def test_gradcheck_reconstruction(loss: Loss) -> None:
     batch = make_batch(noise(2, 1, 4, 5), noise(2, 1, 4, 5, seed=2) > 0.3)
     depth = noise(2, 1, 4, 5, seed=9).requires_grad_()
@@ -385,7 +384,7 @@ EDGES: list[Loss] = [
 ]
 
 
-@pytest.mark.parametrize("loss", [reconstruction, rms, hanging, prompt_depth, *EDGES])
+@pytest.mark.parametrize("loss", [reconstruction, rms, edge_snap, prompt_depth, *EDGES])
 @pytest.mark.parametrize("stored", [torch.nan, torch.inf, -1e30])
 @pytest.mark.parametrize("inverse", [False, True])
 def test_what_a_hole_holds_enters_neither_value_nor_gradient(
@@ -411,7 +410,7 @@ def test_what_a_hole_holds_enters_neither_value_nor_gradient(
         torch.testing.assert_close(ours, expected)
 
 
-@pytest.mark.parametrize("loss", [reconstruction, rms, hanging, prompt_depth, *EDGES])
+@pytest.mark.parametrize("loss", [reconstruction, rms, edge_snap, prompt_depth, *EDGES])
 def test_a_batch_without_any_valid_pixel_has_zero_loss_and_gradient(loss: Loss) -> None:
     depth = noise(1, 1, 6, 6).requires_grad_()
     student = noise(1, 1, 6, 6, seed=1).requires_grad_()
@@ -427,7 +426,7 @@ def test_a_batch_without_any_valid_pixel_has_zero_loss_and_gradient(loss: Loss) 
 
 
 @pytest.mark.parametrize("size", [(1, 1), (1, 7), (2, 2)])
-@pytest.mark.parametrize("loss", [reconstruction, rms, hanging, edge, prompt_depth])
+@pytest.mark.parametrize("loss", [reconstruction, rms, edge_snap, edge, prompt_depth])
 def test_tiny_maps(loss: Loss, size: tuple[int, int]) -> None:
     depth = noise(1, 1, *size).requires_grad_()
     student = noise(1, 1, *size, seed=2).requires_grad_()

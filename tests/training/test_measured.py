@@ -11,11 +11,12 @@ from PIL import Image
 
 from ducos.data.pair import Pair
 from ducos.errors import InputError
-from ducos.training.augment import Augmentation
+from ducos.training.augmentations import strengths
 from ducos.training.config import load_config
 from ducos.training.loop import train
 from ducos.training.measured import common_ratio, cut_measured, patch_sides
-from ducos.training.patches import Batch, PatchBatches
+from ducos.training.patches import PatchBatches
+from ducos.training.samples import Batch
 
 
 def pair_of(ratio: Fraction, low_size: tuple[int, int] = (24, 30), number: int = 0) -> Pair:
@@ -53,14 +54,16 @@ class Pairs:
         return self.pairs[index]
 
 
-def batch(pairs: list[Pair], augmentation: Augmentation, step: int = 0, crop: int = 32) -> Batch:
+def batch(
+    pairs: list[Pair], augmentation: dict[str, float], step: int = 0, crop: int = 32
+) -> Batch:
     return PatchBatches(
         Pairs(pairs),
         batch_size=len(pairs),
         crop=crop,
         scales=(2.0, 8.0),
         degradations={"sensor": 1.0},
-        augmentation=augmentation,
+        augmentations=augmentation,
         seed=3,
     )[step]
 
@@ -87,7 +90,7 @@ def test_a_patch_and_its_map_show_the_same_place(ratio: Fraction) -> None:
 def test_a_batch_holds_the_sensors_values_in_place(flip: bool) -> None:
     pairs = [pair_of(Fraction(8, 3), number=n) for n in range(4)]
     for step in range(6):
-        b = batch(pairs, Augmentation(flip=flip), step)
+        b = batch(pairs, strengths(flip=flip), step)
         assert b.low.shape[-1] * 8 == b.target.shape[-1] * 3
         low, target = b.range.undo(b.low), b.range.undo(b.target)
         for i in range(len(pairs)):
@@ -105,9 +108,9 @@ def test_a_batch_holds_the_sensors_values_in_place(flip: bool) -> None:
 
 def test_colour_is_changed_and_nothing_else() -> None:
     pairs = [pair_of(Fraction(4))]
-    plain = batch(pairs, Augmentation(flip=False))
+    plain = batch(pairs, strengths(flip=False))
     coloured = batch(
-        pairs, Augmentation(flip=False, colour=1.0, zoom=0.5, invert=1.0, quantise=1.0, shift=2.0)
+        pairs, strengths(flip=False, colour=1.0, zoom=0.5, invert=1.0, quantise=1.0, shift=2.0)
     )
     assert not torch.equal(plain.rgb, coloured.rgb)
     known = plain.low_valid  # colours guide what is filled into holes

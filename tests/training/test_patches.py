@@ -9,31 +9,32 @@ from torch.utils.data import DataLoader
 from ducos.data.pair import Pair
 from ducos.data.shapes import Shapes
 from ducos.resize import low_size
-from ducos.training.augment import (
-    Augmentation,
-    grained,
+from ducos.training.augmentations import strengths
+from ducos.training.changes import (
+    add_grain,
+    add_shadows,
+    blur_depth,
+    corrupt_image,
+    jitter_edges,
+    measure_again,
     punch_holes,
-    remeasured,
-    shaded,
-    softened,
-    spoilt,
-    wavered,
 )
-from ducos.training.patches import Batch, PatchBatches
+from ducos.training.patches import PatchBatches
+from ducos.training.samples import Batch
 
-EVERYTHING = Augmentation(
+EVERYTHING = strengths(
     zoom=0.5,
     invert=0.5,
     quantise=0.5,
-    waver=0.5,
-    soften=0.5,
-    remeasure=0.5,
-    grain=0.5,
-    spoil=0.5,
-    shade=0.5,
+    edge_jitter=0.5,
+    blur_target=0.5,
+    reference_noise=0.5,
+    grain_noise=0.5,
+    corrupt_rgb=0.5,
+    shadows=0.5,
     colour=1.0,
     shift=1.0,
-    misplace=1.0,
+    misalign=1.0,
     holes=0.5,
 )
 TENSORS = ("rgb", "low", "low_valid", "target", "valid", "inverse")
@@ -73,7 +74,7 @@ class Depths:
 def batches(
     dataset: object = None,
     *,
-    augmentation: Augmentation = EVERYTHING,
+    augmentation: dict[str, float] = EVERYTHING,
     batch_size: int = 4,
     crop: int = 32,
     scales: tuple[float, float] = (2.0, 8.0),
@@ -87,7 +88,7 @@ def batches(
         crop=crop,
         scales=scales,
         degradations=degradations or {"bicubic": 1.0},
-        augmentation=augmentation,
+        augmentations=augmentation,
         seed=seed,
         measurements=measurements,
     )
@@ -162,7 +163,7 @@ def test_an_epoch_sees_every_image_once_and_epochs_differ() -> None:
             target = np.random.default_rng(index).uniform(1, 2, (40, 40)).astype(np.float32)
             return Pair(str(index), rgb, target, np.ones((40, 40), bool))
 
-    source = batches(Flat(8), augmentation=Augmentation(), batch_size=2)
+    source = batches(Flat(8), augmentation=strengths(), batch_size=2)
     assert source.steps_per_epoch == 4
 
     def seen(epoch: int) -> list[int]:
@@ -181,17 +182,19 @@ def test_a_batch_larger_than_the_dataset_repeats_images() -> None:
 
 
 @pytest.mark.parametrize("augmentation", [
-    Augmentation(flip=False), Augmentation(),
-    Augmentation(zoom=0.6), Augmentation(zoom=0.6, invert=1.0),
+    strengths(flip=False), strengths(),
+    strengths(zoom=0.6), strengths(zoom=0.6, invert=1.0),
 ])  # fmt: skip
 @pytest.mark.parametrize("size", [(50, 60), (33, 90), (20, 24)])
-def test_colour_and_target_stay_aligned(augmentation: Augmentation, size: tuple[int, int]) -> None:
+def test_colour_and_target_stay_aligned(
+    augmentation: dict[str, float], size: tuple[int, int]
+) -> None:
     """Red encodes depth, so it must predict the target after any flip, turn, zoom and crop.
 
     Where colour is averaged but depth is picked they differ by rounding, not by a shift.
     """
     source = batches(Depths(size=size, invalid=0.1), augmentation=augmentation)
-    resized = augmentation.zoom < 1 or min(size) < 32
+    resized = augmentation["zoom"] < 1 or min(size) < 32
     shifts = []
     for step in range(6):
         batch = source[step]
@@ -208,7 +211,7 @@ def test_colour_and_target_stay_aligned(augmentation: Augmentation, size: tuple[
 @pytest.mark.parametrize(("turn", "count"), [(True, 8), (False, 2)])
 def test_flips_and_turns_all_occur(turn: bool, count: int) -> None:
     """Green grows along x, blue along y: their slopes tell the orientation of each patch."""
-    source = batches(augmentation=Augmentation(turn=turn), batch_size=8)
+    source = batches(augmentation=strengths(turn=turn), batch_size=8)
     orientations = set()
     for step in range(12):
         for patch in source[step].rgb:
@@ -222,14 +225,14 @@ def test_flips_and_turns_all_occur(turn: bool, count: int) -> None:
 
 
 def test_without_flip_nothing_is_turned() -> None:
-    _, green, blue = batches(augmentation=Augmentation(flip=False))[0].rgb[0]
+    _, green, blue = batches(augmentation=strengths(flip=False))[0].rgb[0]
     assert green[0, -1] > green[0, 0]
     assert blue[-1, 0] > blue[0, 0]
 
 
 def test_shift_moves_colour_against_depth_by_at_most_that() -> None:
-    shifted = batches(augmentation=Augmentation(flip=False, shift=2.0), batch_size=8)[0]
-    still = batches(augmentation=Augmentation(flip=False), batch_size=8)[0]
+    shifted = batches(augmentation=strengths(flip=False, shift=2.0), batch_size=8)[0]
+    still = batches(augmentation=strengths(flip=False), batch_size=8)[0]
     assert not torch.allclose(shifted.rgb, still.rgb)
     slope = 1 / 59  # of green per pixel
     inside = np.s_[..., 4:-4, 4:-4]
@@ -244,7 +247,7 @@ def test_wavering_truth_has_the_same_depths_at_drifting_places() -> None:
     edge = np.where(np.arange(64) < 32, 1.0, 3.0).astype(np.float32)[None].repeat(64, 0)
     valid = np.ones(edge.shape, bool)
     valid[:, :5] = False
-    moved, still_valid = wavered(edge, valid, rng)
+    moved, still_valid = jitter_edges(edge, valid, rng)
     assert set(np.unique(moved)) == {1.0, 3.0}
     places = (moved == 1).sum(1)  # of the edge in each row
     assert places.std() > 0.3
@@ -260,7 +263,7 @@ def test_softened_truth_is_blurred_by_valid_depths_only() -> None:
     valid = np.ones(edge.shape, bool)
     valid[:, 50:] = False
     garbage = np.where(valid, edge, 1000).astype(np.float32)
-    soft = softened(garbage, valid, 0.9)
+    soft = blur_depth(garbage, valid, 0.9)
     assert 1 < soft[10, 31] < 2 < soft[10, 32] < 3
     np.testing.assert_allclose(soft[:, :24], 1, rtol=1e-6)
     np.testing.assert_allclose(soft[:, 42:50], 3, rtol=1e-6)
@@ -273,13 +276,13 @@ def test_grain_is_faint_and_leaves_holes_alone() -> None:
     garbage = np.where(valid, slope, 1000).astype(np.float32)
     strengths = []
     for seed in range(40):
-        noisy = grained(garbage, valid, np.random.default_rng(seed), 6)
+        noisy = add_grain(garbage, valid, np.random.default_rng(seed), 6)
         assert np.array_equal(noisy[~valid], garbage[~valid])
         strengths.append(float((noisy - garbage)[valid].std()))
     span = float(np.ptp(slope[valid]))
     assert 0.01 * span < max(strengths) < 0.024 * span
     assert min(strengths) < 0.001 * span
-    nothing = grained(garbage, np.zeros_like(valid), np.random.default_rng(0), 6)
+    nothing = add_grain(garbage, np.zeros_like(valid), np.random.default_rng(0), 6)
     assert np.array_equal(nothing, garbage)
 
 
@@ -288,7 +291,7 @@ def test_spoilt_pictures_tell_less_in_several_ways() -> None:
     before = picture.clone()
     fates = {"grey": 0, "one colour": 0, "framed": 0, "upside down": 0, "as it was": 0}
     for seed in range(200):
-        result = spoilt(picture, np.random.default_rng(seed))
+        result = corrupt_image(picture, np.random.default_rng(seed))
         assert (result.shape, result.dtype) == (picture.shape, picture.dtype)
         assert bool(((result >= 0) & (result <= 1)).all())
         inside = (slice(None), slice(12, -12), slice(12, -12))
@@ -307,7 +310,7 @@ def test_shaded_pictures_have_more_lines_or_fewer() -> None:
     before = picture.clone()
     down, along = [], []
     for seed in range(100):
-        result = shaded(picture, np.random.default_rng(seed))
+        result = add_shadows(picture, np.random.default_rng(seed))
         assert (result.shape, result.dtype) == (picture.shape, picture.dtype)
         assert bool(((result >= 0) & (result <= 1)).all())
         down.append(float(result.diff(dim=1).abs().amax()))
@@ -317,11 +320,11 @@ def test_shaded_pictures_have_more_lines_or_fewer() -> None:
     assert sum(one < 0.05 for one in along) > 20  # somewhere along a step of 0.23: its edge is lost
 
 
-@pytest.mark.parametrize("option", ["spoil", "shade"])
+@pytest.mark.parametrize("option", ["corrupt_rgb", "shadows"])
 def test_spoiling_changes_pictures_and_no_map(option: str) -> None:
     for name in ("bicubic", "tof"):
         clean, bad = (
-            batches(augmentation=Augmentation(**{option: share}), degradations={name: 1.0})[0]
+            batches(augmentation=strengths(**{option: share}), degradations={name: 1.0})[0]
             for share in (0.0, 1.0)
         )
         assert not torch.equal(clean.rgb, bad.rgb)
@@ -331,10 +334,10 @@ def test_spoiling_changes_pictures_and_no_map(option: str) -> None:
         assert torch.equal(clean.low[seen], bad.low[seen])
 
 
-@pytest.mark.parametrize("option", ["waver", "soften", "grain"])
+@pytest.mark.parametrize("option", ["edge_jitter", "blur_target", "grain_noise"])
 def test_a_sensor_sees_the_scene_as_it_is(option: str) -> None:
     def targets(name: str, share: float) -> torch.Tensor:
-        source = batches(augmentation=Augmentation(**{option: share}), degradations={name: 1.0})
+        source = batches(augmentation=strengths(**{option: share}), degradations={name: 1.0})
         return source[0].target * (source[0].range.highest - source[0].range.lowest)
 
     assert not torch.equal(targets("bicubic", 1.0), targets("bicubic", 0.0))
@@ -343,7 +346,7 @@ def test_a_sensor_sees_the_scene_as_it_is(option: str) -> None:
 
 def test_the_truth_of_another_device_leaves_the_sensors_map_as_it_is() -> None:
     def drawn(name: str, share: float) -> Batch:
-        return batches(augmentation=Augmentation(remeasure=share), degradations={name: 1.0})[0]
+        return batches(augmentation=strengths(reference_noise=share), degradations={name: 1.0})[0]
 
     sharp, again = drawn("tof", 0.0), drawn("tof", 1.0)
     for part in ("rgb", "low", "low_valid"):
@@ -357,7 +360,7 @@ def test_the_truth_of_another_device_wavers_is_soft_and_lies_beside() -> None:
     edge = np.where(np.arange(64) < 32, 1.0, 3.0).astype(np.float32)[None].repeat(64, 0)
     valid = np.ones(edge.shape, bool)
     valid[:, :10] = False
-    drawn = [remeasured(edge, valid, np.random.default_rng(seed)) for seed in range(16)]
+    drawn = [measure_again(edge, valid, np.random.default_rng(seed)) for seed in range(16)]
     between = [((truth > 1.1) & (truth < 2.9)).sum(1).mean() for truth, _ in drawn]
     places = np.array([(truth < 2).sum(1) for truth, _ in drawn])  # of the edge, in each row
     assert np.median(between) > 1  # soft
@@ -376,7 +379,7 @@ def test_misplace_moves_a_sensors_map_against_colour_and_truth() -> None:
     def drawn(name: str, misplace: float) -> Batch:
         return batches(
             dataset,
-            augmentation=Augmentation(flip=False, misplace=misplace),
+            augmentation=strengths(flip=False, misalign=misplace),
             degradations={name: 1.0},
             scales=(4.0, 4.0),
             batch_size=8,
@@ -404,22 +407,22 @@ class BeyondReach(Depths):
 
 def test_what_lies_beyond_a_sensors_reach_is_no_target() -> None:
     source = batches(
-        BeyondReach(), augmentation=Augmentation(flip=False), degradations={"lidar": 1.0}, crop=48
+        BeyondReach(), augmentation=strengths(flip=False), degradations={"lidar": 1.0}, crop=48
     )
     for step in range(4):
         batch = source[step]
         metres = batch.range.undo(batch.target)
         assert not batch.valid[metres > 11].any()
         assert batch.valid[(batch.target > 0) & (batch.target < 1)].all()
-    same = batches(BeyondReach(), augmentation=Augmentation(flip=False), crop=48)[0]
+    same = batches(BeyondReach(), augmentation=strengths(flip=False), crop=48)[0]
     assert same.valid.all()  # bicubic sees everything
 
 
 # The low-resolution map and the range
 
 
-@pytest.mark.parametrize("augmentation", [Augmentation(), EVERYTHING])
-def test_the_range_comes_from_the_low_resolution_map_alone(augmentation: Augmentation) -> None:
+@pytest.mark.parametrize("augmentation", [strengths(), EVERYTHING])
+def test_the_range_comes_from_the_low_resolution_map_alone(augmentation: dict[str, float]) -> None:
     source = batches(augmentation=augmentation)
     for step in range(8):
         batch = source[step]
@@ -435,7 +438,7 @@ def test_the_range_comes_from_the_low_resolution_map_alone(augmentation: Augment
 
 
 def test_scales_stay_in_their_interval_and_vary() -> None:
-    source = batches(crop=48, scales=(2.0, 8.0), augmentation=Augmentation())
+    source = batches(crop=48, scales=(2.0, 8.0), augmentation=strengths())
     sides = [source[step].low.shape[-1] for step in range(40)]
     assert min(sides) >= low_size((48, 48), 8.0)[0]
     assert max(sides) <= low_size((48, 48), 2.0)[0]
@@ -444,7 +447,7 @@ def test_scales_stay_in_their_interval_and_vary() -> None:
 
 
 def test_patches_of_large_scales_grow_to_hold_enough_measurements() -> None:
-    source = batches(crop=32, scales=(2.0, 16.0), augmentation=Augmentation(), measurements=6)
+    source = batches(crop=32, scales=(2.0, 16.0), augmentation=strengths(), measurements=6)
     seen = {(b.low.shape[-1], b.target.shape[-1]) for b in (source[step] for step in range(30))}
     assert all(low >= 6 for low, _ in seen)
     assert {side for _, side in seen} == {32, 64, 96}
@@ -459,21 +462,21 @@ def test_one_scale() -> None:
 def test_the_low_map_is_the_degraded_target() -> None:
     from ducos.resize import bicubic
 
-    source = batches(Depths(), augmentation=Augmentation(), scales=(4.0, 4.0))
+    source = batches(Depths(), augmentation=strengths(), scales=(4.0, 4.0))
     batch = source[0]
     torch.testing.assert_close(batch.low, bicubic(batch.target, (8, 8)), rtol=0, atol=1e-5)
 
 
 def test_targets_without_truth_are_masked() -> None:
-    batch = batches(Depths(invalid=0.3), augmentation=Augmentation())[0]
+    batch = batches(Depths(invalid=0.3), augmentation=strengths())[0]
     share = batch.valid.float().mean().item()
     assert 0.5 < share < 0.9
     assert batch.target.isfinite().all()
     assert (batch.range.undo(batch.target)[batch.valid] >= 1 - 1e-4).all()
 
 
-@pytest.mark.parametrize("augmentation", [Augmentation(), EVERYTHING])
-def test_everything_is_finite_and_in_range(augmentation: Augmentation) -> None:
+@pytest.mark.parametrize("augmentation", [strengths(), EVERYTHING])
+def test_everything_is_finite_and_in_range(augmentation: dict[str, float]) -> None:
     source = batches(Depths(invalid=0.2), augmentation=augmentation)
     for step in range(8):
         batch = source[step]
@@ -499,8 +502,8 @@ def test_scenes_without_any_truth_teach_nothing() -> None:
 
 def test_invert_gives_inverse_depth_and_says_so() -> None:
     dataset = Depths(invalid=0.2)
-    depth = batches(dataset, augmentation=Augmentation(flip=False))[0]
-    inverse = batches(dataset, augmentation=Augmentation(flip=False, invert=1.0))[0]
+    depth = batches(dataset, augmentation=strengths(flip=False))[0]
+    inverse = batches(dataset, augmentation=strengths(flip=False, invert=1.0))[0]
     assert inverse.inverse.all()
     assert not depth.inverse.any()
     assert torch.equal(depth.valid, inverse.valid)
@@ -509,8 +512,8 @@ def test_invert_gives_inverse_depth_and_says_so() -> None:
 
 
 def test_quantise_leaves_few_levels() -> None:
-    batch = batches(Depths(), augmentation=Augmentation(quantise=1.0), batch_size=8, crop=48)[0]
-    smooth = batches(Depths(), augmentation=Augmentation(), batch_size=8, crop=48)[0]
+    batch = batches(Depths(), augmentation=strengths(quantise=1.0), batch_size=8, crop=48)[0]
+    smooth = batches(Depths(), augmentation=strengths(), batch_size=8, crop=48)[0]
     for i in range(8):
         levels = batch.range.undo(batch.target)[i].unique()
         assert len(levels) <= 257
@@ -522,18 +525,18 @@ def test_quantise_leaves_few_levels() -> None:
 
 
 def test_colour_changes_the_picture_only() -> None:
-    plain = batches(augmentation=Augmentation(), batch_size=8)
-    vivid = batches(augmentation=Augmentation(colour=1.0), batch_size=8)
+    plain = batches(augmentation=strengths(), batch_size=8)
+    vivid = batches(augmentation=strengths(colour=1.0), batch_size=8)
     # Up to the first draw of colour both see the same randomness: the first image's patch.
     assert not torch.allclose(plain[0].rgb[0], vivid[0].rgb[0], atol=0.02)
     assert torch.equal(plain[0].valid[0], vivid[0].valid[0])
 
 
 def test_holes_are_punched_into_a_share_of_the_maps() -> None:
-    source = batches(Depths(), augmentation=Augmentation(holes=0.5), batch_size=8, crop=48)
+    source = batches(Depths(), augmentation=strengths(holes=0.5), batch_size=8, crop=48)
     holed = [not bool(mask.all()) for step in range(12) for mask in source[step].low_valid]
     assert 0.25 < np.mean(holed) < 0.7
-    none = batches(Depths(), augmentation=Augmentation(holes=0.0), batch_size=8)
+    none = batches(Depths(), augmentation=strengths(holes=0.0), batch_size=8)
     assert all(none[step].low_valid.all() for step in range(3))
 
 
@@ -547,7 +550,7 @@ def test_punching_removes_only_and_leaves_its_argument_alone() -> None:
 
 
 def test_images_smaller_than_the_crop_are_enlarged() -> None:
-    batch = batches(Depths(size=(11, 60)), augmentation=Augmentation())[0]
+    batch = batches(Depths(size=(11, 60)), augmentation=strengths())[0]
     assert batch.rgb.shape == (4, 3, 32, 32)
     assert batch.valid.all()
 

@@ -7,9 +7,10 @@ from torch import Tensor, nn
 
 from ducos.data import open_dataset
 from ducos.prompts import Prompt
-from ducos.training.augment import Augmentation
-from ducos.training.patches import Batch, PatchBatches
+from ducos.training.augmentations import strengths
+from ducos.training.patches import PatchBatches
 from ducos.training.prompt_cache import FeatureCache
+from ducos.training.samples import Batch
 
 
 class Echo(nn.Module):
@@ -23,14 +24,14 @@ class Echo(nn.Module):
         return Prompt((self.gain * rgb,) * 4, rgb[:, :1])
 
 
-def batches(cache: FeatureCache | None, augmentation: Augmentation) -> PatchBatches:
+def batches(cache: FeatureCache | None, augmentation: dict[str, float]) -> PatchBatches:
     return PatchBatches(
         open_dataset("shapes:4"),
         batch_size=4,
         crop=64,
         scales=(4.0, 4.0),
         degradations={"bicubic": 1.0},
-        augmentation=augmentation,
+        augmentations=augmentation,
         seed=0,
         cache=cache,
     )
@@ -39,8 +40,8 @@ def batches(cache: FeatureCache | None, augmentation: Augmentation) -> PatchBatc
 def test_stored_features_are_those_of_the_patches(tmp_path: Path) -> None:
     cache = FeatureCache(tmp_path, Echo())
     for augmentation, tolerance in (
-        (Augmentation(), 1e-3),  # half precision
-        (Augmentation(zoom=0.5, shift=2.0), 0.02),  # two ways to shrink and displace, on average
+        (strengths(), 1e-3),  # half precision
+        (strengths(zoom=0.5, shift=2.0), 0.02),  # two ways to shrink and displace, on average
     ):
         for step in range(3):
             batch = batches(cache, augmentation)[step]
@@ -52,7 +53,7 @@ def test_stored_features_are_those_of_the_patches(tmp_path: Path) -> None:
 
 
 def test_a_cache_changes_nothing_else(tmp_path: Path) -> None:
-    augmentation = Augmentation(zoom=0.5, shift=2.0, colour=0.5, holes=0.5)
+    augmentation = strengths(zoom=0.5, shift=2.0, colour=0.5, holes=0.5)
     plain = batches(None, augmentation)[5]
     stored = batches(FeatureCache(tmp_path, Echo()), augmentation)[5]
     assert plain.prompt is None

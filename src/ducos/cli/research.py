@@ -1,5 +1,7 @@
 """Weights: train them, or take over the authors'."""
 
+import json
+import textwrap
 from pathlib import Path
 from typing import Annotated
 
@@ -15,7 +17,7 @@ from ducos.upscaling import Options
 @takes_options("accept_noncommercial")
 def train(
     options: Options,
-    config: Annotated[Path, typer.Argument(help="TOML file, see configs/.")],
+    config: Annotated[Path | None, typer.Argument(help="TOML file, see configs/.")] = None,
     out: Annotated[Path, typer.Option("-o", "--out", help="Folder of the run.")] = Path("runs/run"),
     override: Annotated[
         list[str] | None, typer.Option("--set", help="section.key=value, repeatable.")
@@ -24,11 +26,27 @@ def train(
     overfit: Annotated[
         bool, typer.Option("--overfit", help="Repeat one batch: can it be learned?")
     ] = False,
+    listed: Annotated[
+        bool, typer.Option("--list", help="Show what a config can name, with defaults, and stop.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="With --list: as JSON.")] = False,
 ) -> None:
     """Train with Lagrangian duality. Ctrl-C finishes the step and saves; --resume goes on exactly.
 
+    A config names objectives, constraints, augmentations, degradations and a dataset: --list shows
+    all of them with their defaults; docs/reference.md is the same as a page.
+
+    Example: ducos train configs/shapes.toml -o runs/shapes --set data.augmentations.colour=0.5
+
     Several processes: torchrun --nproc-per-node 2 -m ducos train CONFIG.toml
     """
+    if listed:
+        print_tables(as_json=as_json)
+        return
+    if as_json:
+        raise InputError("--json goes with --list; a run's figures are in its metrics.jsonl")
+    if config is None:
+        raise InputError("train takes a TOML file, such as configs/shapes.toml, or --list")
     from ducos.training import load_config  # pydantic, but not torch
 
     changes = list(override or [])
@@ -43,6 +61,21 @@ def train(
         print(f"done: {final}")
     else:
         print(f"stopped and saved; continue with: ducos train {config} -o {out} --resume")
+
+
+def print_tables(*, as_json: bool) -> None:
+    """What a training config can name, for people or for machines."""
+    from ducos.training import TRAINING, as_data, shown
+
+    if as_json:
+        print(json.dumps(as_data(TRAINING)))
+        return
+    for title, listing in TRAINING.items():
+        print(f"{title}: {listing.use}")
+        for row in listing.rows():
+            print(f"  {row.name}: {shown(row.defaults)}")
+            print(textwrap.fill(row.about, 96, initial_indent=" " * 6, subsequent_indent=" " * 6))
+        print()
 
 
 def convert_weights(

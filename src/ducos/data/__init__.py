@@ -9,8 +9,8 @@ from ducos.lazy import doors
 
 if TYPE_CHECKING:
     from ducos.data.files import FileDataset, PairFiles
-    from ducos.data.pair import Array, Dataset, Mask, Pair
+    from ducos.data.pair import Dataset, Pair
     from ducos.data.subset import Subset, split_by_scene
-    from ducos.data.table import DATASETS, check_dataset, open_dataset
+    from ducos.data.table import DATASETS, DatasetEntry, check_dataset, open_dataset
 else:
     __getattr__, __dir__, __all__ = doors(__name__)

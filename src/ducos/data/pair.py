@@ -6,8 +6,6 @@ from typing import Protocol
 
 from ducos.arrays import Floats, Mask
 
-Array = Floats
-
 
 @dataclass
 class Pair:

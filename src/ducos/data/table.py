@@ -7,11 +7,12 @@ command line use: the name, a colon, where the data lie, and the loader's own ar
 import inspect
 import re
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from ducos.data.pair import Dataset
 from ducos.errors import InputError
-from ducos.lazy import Later
+from ducos.lazy import Later, options_of
 
 
 def own(place: str, **given: Any) -> Later:
@@ -19,20 +20,72 @@ def own(place: str, **given: Any) -> Later:
     return Later(f"ducos.data.{place}", **given)
 
 
-DATASETS: dict[str, Callable[..., Dataset]] = {
-    "bench": own("bench:Bench"),
-    "csv": own("folder:Manifest"),
-    "folder": own("folder:Folder"),
-    "hypersim": own("hypersim:Hypersim"),
-    "lu": own("levels:Lu"),
-    "middlebury": own("levels:Middlebury"),
-    "nyu": own("nyu:Nyu"),
-    "rgbdd": own("rgbdd:Rgbdd"),
-    "rgbdd-real": own("rgbdd:RgbddReal"),
-    "shapes": own("shapes:Shapes"),
-    "synth": own("synth:Synth"),
-    "tofdsr": own("tofdsr:Tofdsr"),
-    "tofdsr-real": own("tofdsr:TofdsrReal"),
+@dataclass(frozen=True)
+class DatasetEntry:
+    """How a dataset is opened.
+
+    function(PLACE, **options) -> Dataset. about: a sentence for people.
+    place: what PLACE stands for in `name:PLACE`. counted: PLACE is a number, not a path.
+    """
+
+    function: Callable[..., Dataset]
+    about: str
+    place: str = "folder"
+    counted: bool = False
+
+    def __call__(self, place: str | int, **options: Any) -> Dataset:
+        return self.function(place, **options)
+
+    @property
+    def defaults(self) -> dict[str, Any]:
+        """The options and their defaults."""
+        return options_of(self.function)
+
+
+DATASETS: dict[str, DatasetEntry] = {
+    "bench": DatasetEntry(
+        own("bench:Bench"), "Scenes as sub-folders with rgb.png, depth.png and meta.json."
+    ),
+    "csv": DatasetEntry(
+        own("folder:Manifest"),
+        "Your own pairs, listed in a CSV file with columns rgb, depth, and maybe low and scale.",
+        place="CSV file",
+    ),
+    "folder": DatasetEntry(
+        own("folder:Folder"),
+        "Your own pairs in a folder: rgb/, depth/, maybe low/, or names that end in _rgb, _depth.",
+    ),
+    "hypersim": DatasetEntry(
+        own("hypersim:Hypersim"), "Hypersim (ICCV 2021): rendered rooms in the official layout."
+    ),
+    "lu": DatasetEntry(own("levels:Lu"), "Lu: 6 pairs in 8-bit levels."),
+    "middlebury": DatasetEntry(
+        own("levels:Middlebury"), "Middlebury: 30 pairs in 8-bit disparity levels."
+    ),
+    "nyu": DatasetEntry(
+        own("nyu:Nyu"),
+        "NYU Depth v2: 1449 labelled pairs; the field trains on 1000 and tests on 449.",
+        place="nyu_depth_v2_labeled.mat",
+    ),
+    "rgbdd": DatasetEntry(
+        own("rgbdd:Rgbdd"), "RGB-D-D (CVPR 2021): image and ground truth, without the phone's map."
+    ),
+    "rgbdd-real": DatasetEntry(
+        own("rgbdd:RgbddReal"), "RGB-D-D with the phone's own 192×144 depth map as input."
+    ),
+    "shapes": DatasetEntry(
+        own("shapes:Shapes"),
+        "Generated planes, discs and boxes, for tests and a first training run.",
+        place="number of scenes",
+        counted=True,
+    ),
+    "synth": DatasetEntry(own("synth:Synth"), "Rooms rendered by `ducos synth`."),
+    "tofdsr": DatasetEntry(
+        own("tofdsr:Tofdsr"), "TOFDSR: image and ground truth, without the phone's map."
+    ),
+    "tofdsr-real": DatasetEntry(
+        own("tofdsr:TofdsrReal"), "TOFDSR with the phone's own 192×144 ToF map as input."
+    ),
 }
 
 _OPTION = re.compile(r"(?P<key>[a-z_]+)=(?P<value>[^,]*)")
@@ -41,11 +94,11 @@ _OPTION = re.compile(r"(?P<key>[a-z_]+)=(?P<value>[^,]*)")
 def open_dataset(spec: str) -> Dataset:
     """Open `name:PLACE` or `name:PLACE,key=value,...`.
 
-    PLACE is a folder or file, for `shapes` the number of scenes. The keys are the arguments of the
-    dataset's class, for example `split=train` or `scale=0.001`.
+    PLACE is a folder, a file or a number, as the dataset's entry says. The keys are the arguments
+    of the dataset's class, for example `split=train` or `scale=0.001`.
     """
     name, place, options = check_dataset(spec)
-    _place, *keys = inspect.signature(DATASETS[name]).parameters
+    _place, *keys = inspect.signature(DATASETS[name].function).parameters
     unknown = options.keys() - keys
     if unknown:
         raise InputError(
@@ -72,10 +125,11 @@ def check_dataset(spec: str) -> tuple[str, int | str, dict[str, int | float | st
         options[match["key"]] = _number_or_text(match["value"])
         parts.pop()
     where = ",".join(parts)
-    if name == "shapes":
+    entry = DATASETS[name]
+    if entry.counted:
         count = _number_or_text(where)
         if not isinstance(count, int):
-            raise InputError(f"shapes:N takes the number of scenes, got {where!r}")
+            raise InputError(f"{name}:N takes the {entry.place}, got {where!r}")
         return name, count, options
     return name, where, options
 

@@ -78,14 +78,14 @@ class Protocol:
                 )
         return tuple(dict.fromkeys(float(scale) for scale in scales or self.scales))
 
-    def cut(self, size: Size, scale: float | None) -> Size:
+    def cut(self, size: "Size", scale: float | None) -> "Size":
         """Size of the image after cutting it at the right and bottom."""
         step = self.modcrop if self.modcrop != "scale" else int(scale or 1)
         if min(size) < step:
             raise InputError(f"an image of {size[1]}×{size[0]} is too small to be cut to {step} px")
         return size[0] // step * step, size[1] // step * step
 
-    def scored(self, size: Size) -> tuple[slice, slice]:
+    def scored(self, size: "Size") -> tuple[slice, slice]:
         """Rows and columns that count."""
         if min(size) <= 2 * self.border:
             raise InputError(

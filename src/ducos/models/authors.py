@@ -14,16 +14,17 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-import h5py
 import numpy as np
 import scipy.io
 import torch
 from torch import Tensor
 
-from ducos.errors import InputError
+from ducos.errors import InputError, needed
 from ducos.models import create
 from ducos.models.baselines import djf
 from ducos.models.checkpoint import load_strictly, read_tensors, stored_weights
+
+h5py = needed("h5py", "train")
 
 State = dict[str, Tensor]
 

@@ -155,4 +155,6 @@ def create(
     if chosen is not None:
         none = chosen == "none"
         parts.append(None if none else create_prompt(chosen, **(prompt_options or {})))
-    return build(f"model {name}", entry.build, *parts, **kwargs)
+    from ducos.models.protocol import as_model  # and with it torch, which the table does without
+
+    return as_model(build(f"model {name}", entry.build, *parts, **kwargs))

@@ -10,7 +10,7 @@ from pathlib import Path
 import torch
 from torch import Tensor, nn
 
-from ducos.errors import InputError
+from ducos.errors import InputError, needed
 
 State = dict[str, Tensor]
 FILES = ("model.safetensors", "pytorch_model.bin", "model.ckpt")
@@ -68,6 +68,7 @@ def read_file(path: Path) -> State:
 
 def download(hub_id: str) -> Path:
     """The weight file of a hub repository, from the cache where it is already there."""
+    needed("huggingface_hub", "prompts")
     from huggingface_hub import hf_hub_download
     from huggingface_hub.errors import (
         EntryNotFoundError,

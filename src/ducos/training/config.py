@@ -1,18 +1,49 @@
 """The training configuration: a TOML file, validated; unknown keys are refused.
 
-Every field has a default that works, so a config file states only what a run is about.
+Every field has a default that works, so a config file states only what a run is about. Names of
+degradations, augmentations, objectives and constraints are those of their tables at the moment of
+reading, so an entry added from outside can be configured like one of ours.
 """
 
 import tomllib
+from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
 
+from ducos.degrade import DEGRADATIONS
 from ducos.errors import InputError
+from ducos.training.augmentations import AUGMENTATIONS, RENAMED, strengths
+from ducos.training.dual import DECAYS
+from ducos.training.table import CONSTRAINTS, OBJECTIVES, PAPER_CONSTRAINTS, PRESETS
 
-# losses.OBJECTIVES, without its torch
-OBJECTIVES = ("reconstruction", "rms", "hanging", "sigma", "prompt")
+SENSOR = "sensor"  # a "degradation" that takes the map the pair came with
+MOVED = {
+    "edge_normalise": "normalise = ... in [dual.edge]",
+    "edge_magnitude": "magnitude = ... in [dual.edge]",
+}
+
+
+def check_names(what: str, names: Iterable[str], known: Collection[str]) -> None:
+    """Refuse what is not in a table, with the list of what is."""
+    for name in names:
+        if name not in known:
+            raise InputError(f"unknown {what} {name!r}; choose of: {', '.join(known)}")
+
+
+def check_degradations(shares: dict[str, float]) -> None:
+    """Known names, and shares of which one may be drawn."""
+    check_names("degradation", shares, (SENSOR, *DEGRADATIONS))
+    if not all(share >= 0 for share in shares.values()) or not sum(shares.values()) > 0:
+        raise InputError(f"degradations are positive shares, got {shares}")
 
 
 class Section(BaseModel):
@@ -24,12 +55,14 @@ class Section(BaseModel):
 class ModelConfig(Section):
     """Which network; `kwargs` are its own arguments."""
 
-    name: str = "ducos-compact"
+    name: str = Field("ducos-compact", description="from `ducos models`")
     prompt: str | None = Field(
         None, description='prompt name, "none" for none, unset for the default'
     )
-    prompt_options: dict[str, Any] = Field(default_factory=dict)
-    kwargs: dict[str, Any] = Field(default_factory=dict)
+    prompt_options: dict[str, Any] = Field(
+        default_factory=dict, description="the prompt's own arguments, such as weights"
+    )
+    kwargs: dict[str, Any] = Field(default_factory=dict, description="the network's own arguments")
     start: str | None = Field(None, description="weight file to start from (same architecture)")
     start_prompt: str | None = Field(None, description="weight file whose prompt to start from")
 
@@ -41,111 +74,188 @@ class DataConfig(Section):
     validation: str = Field(
         "", description="held-out dataset; empty: a share of the training scenes"
     )
-    validation_share: float = Field(0.1, ge=0, lt=1)
+    validation_share: float = Field(
+        0.1, ge=0, lt=1, description="of the training scenes, held out where `validation` is empty"
+    )
     validation_images: int = Field(12, ge=1, description="how many images each validation uses")
     crop: int = Field(128, ge=16, description="side of a patch in pixels")
     measurements: int = Field(
         1, ge=1, description="patches grow until their low-resolution side is at least this"
     )
-    scales: tuple[float, float] = (2.0, 16.0)
+    scales: tuple[float, float] = Field(
+        (2.0, 16.0), description="smallest and largest; one is drawn per batch"
+    )
     degradations: dict[str, float] = Field(
         default_factory=lambda: {"bicubic": 1.0},
         description="name -> share; `sensor` takes the low-resolution maps of the dataset itself",
     )
-    workers: int = Field(0, ge=0)
-    flip: bool = True
-    turn: bool = True
-    zoom: float = Field(1.0, gt=0, le=1)
-    invert: float = Field(0.0, ge=0, le=1)
-    quantise: float = Field(0.0, ge=0, le=1)
-    waver: float = Field(0.0, ge=0, le=1)
-    soften: float = Field(0.0, ge=0, le=1)
-    remeasure: float = Field(0.0, ge=0, le=1)
-    grain: float = Field(0.0, ge=0, le=1)
-    spoil: float = Field(0.0, ge=0, le=1)
-    shade: float = Field(0.0, ge=0, le=1)
-    colour: float = Field(0.0, ge=0, le=1)
-    shift: float = Field(0.0, ge=0)
-    misplace: float = Field(0.0, ge=0)
-    holes: float = Field(0.0, ge=0, le=1)
-    hint: float = Field(0.0, ge=0, le=1)
+    workers: int = Field(0, ge=0, description="processes that load batches; 0: none")
+    augmentations: dict[str, bool | float] = Field(
+        default_factory=dict,
+        validate_default=True,
+        description="name -> strength, from `ducos train --list`; 0 or false is off",
+    )
     prompt_cache: str = Field("", description="folder for features of a frozen prompt; empty: none")
     prompt_cache_gb: float = Field(20.0, gt=0, description="largest size of that folder")
 
-    @model_validator(mode="after")
-    def _scales_in_order(self) -> "DataConfig":
-        if not 1 <= self.scales[0] <= self.scales[1]:
-            raise ValueError(f"scales must be 1 <= smallest <= largest, got {self.scales}")
-        shares = self.degradations.values()
-        if not all(share >= 0 for share in shares) or not sum(shares) > 0:
-            raise ValueError(f"degradations are positive shares, got {self.degradations}")
-        return self
+    @model_validator(mode="before")
+    @classmethod
+    def _augmentations_have_a_table(cls, tree: Any) -> Any:
+        for key in tree if isinstance(tree, dict) else ():
+            name = RENAMED.get(key, key)
+            if name in AUGMENTATIONS:
+                raise InputError(f"{key} is now data.augmentations.{name}: {name} = {tree[key]}")
+        return tree
+
+    @field_validator("augmentations")
+    @classmethod
+    def _known_augmentations(cls, chosen: dict[str, bool | float]) -> dict[str, bool | float]:
+        return strengths(**chosen)
+
+    @field_validator("degradations")
+    @classmethod
+    def _known_degradations(cls, shares: dict[str, float]) -> dict[str, float]:
+        check_degradations(shares)
+        return shares
+
+    @field_validator("scales")
+    @classmethod
+    def _scales_in_order(cls, scales: tuple[float, float]) -> tuple[float, float]:
+        if not 1 <= scales[0] <= scales[1]:
+            raise InputError(f"scales must be 1 <= smallest <= largest, got {scales}")
+        return scales
 
 
 class ConstraintConfig(Section):
-    """Overrides of one constraint; see dual.Constraint."""
+    """Overrides of one constraint; see dual.Constraint. Other keys are options of its function."""
 
-    epsilon: float | None = Field(None, ge=0)
-    multiplier: float | None = Field(None, ge=0)
-    rate: float | None = Field(None, ge=0)
-    penalty: float | None = Field(None, ge=0)
+    model_config = ConfigDict(extra="allow", frozen=True)
+
+    epsilon: float | None = Field(None, ge=0, description="what the constraint stays below")
+    multiplier: float | None = Field(None, ge=0, description="the first multiplier")
+    rate: float | None = Field(None, ge=0, description="of the multiplier's ascent, per epoch")
+    penalty: float | None = Field(None, ge=0, description="of the augmented Lagrangian; 0: plain")
+
+    @property
+    def numbers(self) -> dict[str, float]:
+        """What replaces the preset's numbers."""
+        return self.model_dump(exclude_none=True, include=set(type(self).model_fields))
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """What is handed to the constraint's function."""
+        return dict(self.model_extra or {})
 
 
 class DualConfig(Section):
-    """How the constraints are weighed. LD on/off of the ablation is preset "paper" or "fixed"."""
+    """How the constraints are weighed. LD on/off of the ablation is preset "paper" or "fixed".
 
-    preset: Literal["fixed", "paper", "constrained"] = "paper"
-    constraints: list[Literal["alignment", "edge"]] = Field(default=["alignment", "edge"])
-    decay: Literal["none", "compounding", "linear"] | None = None
-    alignment: ConstraintConfig = ConstraintConfig()
-    edge: ConstraintConfig = ConstraintConfig()
-    edge_normalise: bool = True
-    edge_magnitude: bool = True
+    Beside these keys, every constraint of the table may have a section: [dual.edge].
+    """
+
+    model_config = ConfigDict(extra="allow", frozen=True)
+    __pydantic_extra__: dict[str, ConstraintConfig] = Field(init=False)
+
+    preset: str = Field("paper", description="fixed, paper or constrained")
+    constraints: list[str] = Field(
+        default=[*PAPER_CONSTRAINTS], description="names, from `ducos train --list`"
+    )
+    decay: str | None = Field(
+        None, description="of the rates over the epochs: none, compounding or linear"
+    )
+
+    def of(self, name: str) -> ConstraintConfig:
+        """The section of one constraint."""
+        return (self.__pydantic_extra__ or {}).get(name, ConstraintConfig())
+
+    @model_validator(mode="before")
+    @classmethod
+    def _known_sections(cls, tree: Any) -> Any:
+        own = {*cls.model_fields, *CONSTRAINTS}
+        for key in set(tree) - own if isinstance(tree, dict) else ():
+            if key in MOVED:
+                raise InputError(f"dual.{key} is now written as {MOVED[key]}")
+            raise InputError(f"dual.{key} is not known; choose of: {', '.join(sorted(own))}")
+        return tree
+
+    @model_validator(mode="after")
+    def _known_options(self) -> "DualConfig":
+        for name, section in (self.__pydantic_extra__ or {}).items():
+            known = (*ConstraintConfig.model_fields, *CONSTRAINTS[name].options)
+            for key in section.options.keys() - set(known):
+                raise InputError(f"dual.{name}.{key} is not known; choose of: {', '.join(known)}")
+        return self
+
+    @field_validator("constraints")
+    @classmethod
+    def _known_constraints(cls, names: list[str]) -> list[str]:
+        check_names("constraint", names, CONSTRAINTS)
+        return names
+
+    @field_validator("preset")
+    @classmethod
+    def _known_preset(cls, name: str) -> str:
+        check_names("preset", [name], PRESETS)
+        return name
+
+    @field_validator("decay")
+    @classmethod
+    def _known_decay(cls, name: str | None) -> str | None:
+        check_names("decay", [name] if name else [], DECAYS)
+        return name
 
 
 class TrainConfig(Section):
     """The loop. Alg. 1 uses a rate of 1e-5; small networks want more."""
 
-    steps: int = Field(1000, ge=1)
+    steps: int = Field(1000, ge=1, description="batches in all")
     steps_per_epoch: int = Field(0, ge=0, description="0: once through the training set")
     batch_size: int = Field(4, ge=1, description="of all processes together")
-    rate: float = Field(1e-5, gt=0)
-    betas: tuple[float, float] = (0.9, 0.999)
-    schedule: Literal["constant", "cosine", "steps"] = "constant"
-    warmup: int = Field(0, ge=0)
+    rate: float = Field(1e-5, gt=0, description="learning rate of Adam")
+    betas: tuple[float, float] = Field((0.9, 0.999), description="of Adam")
+    schedule: Literal["constant", "cosine", "steps"] = Field(
+        "constant", description="of the rate: constant, cosine to 1 %, or decay at milestones"
+    )
+    warmup: int = Field(0, ge=0, description="steps until the rate is reached")
     milestones: list[int] = Field(default_factory=list, description='steps at which "steps" decays')
-    gamma: float = Field(0.5, gt=0, le=1)
+    gamma: float = Field(0.5, gt=0, le=1, description="factor of the rate at each milestone")
     clip: float = Field(0.0, ge=0, description="largest gradient norm; 0: no clipping")
     average: float = Field(0.0, ge=0, lt=1, description="decay of the weight average; 0: none")
     objectives: dict[str, float] = Field(
-        default_factory=lambda: {"reconstruction": 1.0}, description="losses.OBJECTIVES and weights"
+        default_factory=lambda: {"reconstruction": 1.0},
+        description="name -> weight, from `ducos train --list`",
     )
     precision: Literal["float32", "bfloat16"] = Field(
         "float32",
         description="of convolutions and products; weights and losses stay float32. bfloat16 is"
         " faster where the processor has it; see docs/experiments.md",
     )
-    seed: int = 0
-    validate_every: int = Field(500, ge=1)
-    save_every: int = Field(200, ge=1)
-    log_every: int = Field(10, ge=1)
-    validation_scales: list[float] = Field(default=[4.0, 8.0, 16.0])
+    seed: int = Field(0, description="of the first weights and of all batches")
+    validate_every: int = Field(500, ge=1, description="steps between held-out errors")
+    save_every: int = Field(200, ge=1, description="steps between saves")
+    log_every: int = Field(10, ge=1, description="steps between rows of metrics.jsonl")
+    validation_scales: list[float] = Field(
+        default=[4.0, 8.0, 16.0], description="ratios of the held-out errors"
+    )
 
-    @model_validator(mode="after")
-    def _known_objectives(self) -> "TrainConfig":
-        unknown = sorted(set(self.objectives) - set(OBJECTIVES))
-        if unknown or not self.objectives:
-            raise ValueError(f"objectives are {', '.join(OBJECTIVES)}; got {unknown or 'none'}")
-        return self
+    @field_validator("objectives")
+    @classmethod
+    def _known_objectives(cls, weights: dict[str, float]) -> dict[str, float]:
+        if "hanging" in weights:
+            raise InputError("the objective hanging is now called edge_snap")
+        check_names("objective", weights, OBJECTIVES)
+        if not weights:
+            raise InputError(f"name at least one objective of: {', '.join(OBJECTIVES)}")
+        return weights
 
 
 class Config(Section):
     """The whole file."""
 
-    model: ModelConfig = ModelConfig()
-    data: DataConfig = DataConfig()
-    dual: DualConfig = DualConfig()
-    train: TrainConfig = TrainConfig()
+    model: ModelConfig = Field(default_factory=ModelConfig)
+    data: DataConfig = Field(default_factory=DataConfig)
+    dual: DualConfig = Field(default_factory=DualConfig)
+    train: TrainConfig = Field(default_factory=TrainConfig)
 
 
 def load_config(path: Path, overrides: list[str] | None = None) -> Config:
@@ -176,4 +286,7 @@ def load_config(path: Path, overrides: list[str] | None = None) -> Config:
     except ValidationError as problem:
         first = problem.errors()[0]
         where = ".".join(str(part) for part in first["loc"])
-        raise InputError(f"{path}: {where}: {first['msg']} (got {first['input']!r})") from None
+        said = f"{first['msg']} (got {first['input']!r})"
+        if first["type"] == "value_error":  # a sentence of ours, complete as it is
+            said = str(first["ctx"]["error"])
+        raise InputError(f"{path}: {where}: {said}") from None

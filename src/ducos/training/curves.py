@@ -5,39 +5,63 @@ from pathlib import Path
 
 import numpy as np
 
-from ducos.pictures import Curve, Picture, curve_panels
+from ducos.pictures import Curve, Picture, curve_panels, write_image
+from ducos.training.table import CONSTRAINTS, OBJECTIVES
 
-# Panel -> how the names of its numbers in metrics.jsonl begin.
-PANELS = {
-    "objectives (smoothed)": ("reconstruction", "rms", "hanging"),
-    "constraints (smoothed)": ("alignment", "edge"),
+# Panel -> how the names of its numbers in metrics.jsonl begin, beside those of the tables.
+DUAL_PANELS = {
     "held-out RMSE / bicubic": ("validation_relative_x", "validation_relative_sensor"),
     "multipliers": ("multiplier_",),
     "slack of the epoch": ("slack_",),
 }
-SMOOTHED = ("objectives (smoothed)", "constraints (smoothed)")
+
+
+def loss_panels() -> dict[str, list[str]]:
+    """Panel -> the objectives and constraints that it shows, as their entries say."""
+    panels: dict[str, list[str]] = {}
+    for table in (OBJECTIVES, CONSTRAINTS):
+        for name, entry in table.items():
+            if entry.panel:
+                panels.setdefault(entry.panel, []).append(name)
+    return panels
+
+
+def draw_curves(out: Path) -> None:
+    """curves.png beside metrics.jsonl: the run so far, for people."""
+    picture = training_curves(out)
+    if picture is not None:
+        write_image(out / "curves.png", picture)
 
 
 def training_curves(run: Path) -> Picture | None:
     """Draw metrics.jsonl of a run's folder; None while it has fewer than two points of anything."""
     rows = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
-    names = sorted({name for row in rows for name in row}, key=lambda name: (len(name), name))
-    panels = []
-    for title, beginnings in PANELS.items():
-        curves = []
-        for name in names:
-            start = next((b for b in beginnings if name.startswith(b)), None)
-            points = [(float(row["step"]), float(row[name])) for row in rows if name in row]
-            if start is None or len(points) < 2:
-                continue
-            label = name.removeprefix(start).strip("_") if start.endswith(("_", "x")) else name
-            label = f"×{label}" if start.endswith("x") else label
-            curves.append(Curve(label, smooth(points) if title in SMOOTHED else points))
-        if curves:
-            panels.append((title, curves))
-    if not panels:
-        return None
-    return curve_panels(run.name, panels, "step", log="", marks=False)
+    points: dict[str, list[tuple[float, float]]] = {}
+    for row in rows:
+        for name, value in row.items():
+            points.setdefault(name, []).append((float(row["step"]), float(value)))
+    drawn = {name: points[name] for name in sorted(points, key=by_length) if len(points[name]) > 1}
+    panels: list[tuple[str, list[Curve]]] = []
+    for title, names in loss_panels().items():
+        panels.append((title, [Curve(n, smooth(p)) for n, p in drawn.items() if n in names]))
+    for title, starts in DUAL_PANELS.items():
+        panels.append(
+            (title, [Curve(label(n), p) for n, p in drawn.items() if n.startswith(starts)])
+        )
+    panels = [(title, curves) for title, curves in panels if curves]
+    return curve_panels(run.name, panels, "step", log="", marks=False) if panels else None
+
+
+def by_length(name: str) -> tuple[int, str]:
+    """×4 before ×16."""
+    return len(name), name
+
+
+def label(name: str) -> str:
+    """What is left of a name beside its panel's title: ×4, edge."""
+    for start in ("multiplier_", "slack_", "validation_relative_"):
+        name = name.removeprefix(start)
+    return f"×{name[1:]}" if name.startswith("x") and name[1:2].isdigit() else name
 
 
 def smooth(points: list[tuple[float, float]]) -> list[tuple[float, float]]:

@@ -11,11 +11,12 @@ while its constraint is violated and falls after.
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-
-import torch
-from torch import Tensor
+from typing import TYPE_CHECKING
 
 from ducos.errors import InputError
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 DECAYS = ("none", "compounding", "linear")
 
@@ -63,14 +64,14 @@ class Dual:
     def names(self) -> tuple[str, ...]:
         return tuple(self.constraints)
 
-    def lagrangian(self, objective: Tensor, values: Mapping[str, Tensor]) -> Tensor:
+    def lagrangian(self, objective: "Tensor", values: "Mapping[str, Tensor]") -> "Tensor":
         """objective + Σ multiplier·violation (or its augmented form); multipliers are constants."""
         total = objective
         for name, constraint in self.constraints.items():
             multiplier = self.multipliers[name]
             violation = values[name] - constraint.epsilon
             if constraint.penalty > 0:
-                shifted = torch.relu(multiplier + constraint.penalty * violation)
+                shifted = (multiplier + constraint.penalty * violation).relu()
                 total = total + (shifted**2 - multiplier**2) / (2 * constraint.penalty)
             else:
                 total = total + multiplier * violation
@@ -132,34 +133,3 @@ class Dual:
         self._sums = {name: float(state["sums"][name]) for name in self.constraints}
         self._count = int(state["count"])
         self._skipped = int(state["skipped"])
-
-
-def fixed() -> Dual:
-    """Constant weights, what the authors' released trainer does."""
-    return Dual({"alignment": Constraint(multiplier=0.05), "edge": Constraint(multiplier=0.1)})
-
-
-def paper() -> Dual:
-    """Alg. 1 as printed: λ₀ = 0.01, μ₀ = 0.05, rate 0.01, no ε, once per epoch."""
-    return Dual(
-        {
-            "alignment": Constraint(multiplier=0.01, rate=0.01),
-            "edge": Constraint(multiplier=0.05, rate=0.01),
-        },
-        decay="compounding",
-    )
-
-
-def constrained(
-    alignment: float = 0.02, edge: float = 0.01, rate: float = 0.1, penalty: float = 0.0
-) -> Dual:
-    """A real constrained problem: multipliers start at 0, rise while violated, fall after."""
-    return Dual(
-        {
-            "alignment": Constraint(epsilon=alignment, rate=rate, penalty=penalty),
-            "edge": Constraint(epsilon=edge, rate=rate, penalty=penalty),
-        }
-    )
-
-
-PRESETS = {"fixed": fixed, "paper": paper, "constrained": constrained}

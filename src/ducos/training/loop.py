@@ -9,7 +9,7 @@ result is that of one process.
 
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import fields
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -19,35 +19,30 @@ import torch.distributed as dist
 from torch import Tensor, nn
 from torch.utils.data import DataLoader, Sampler
 
-from ducos.data import Dataset, open_dataset, split_by_scene
-from ducos.errors import InputError
-from ducos.models import Model, ModelSpec, Prediction
-from ducos.pictures import write_image
-from ducos.training.augment import Augmentation
-from ducos.training.config import Config, ConstraintConfig
-from ducos.training.curves import training_curves
-from ducos.training.dual import PRESETS, Constraint, Dual
+from ducos.data import Dataset
+from ducos.models import ModelSpec, Prediction
+from ducos.training.config import Config
+from ducos.training.curves import draw_curves
 from ducos.training.log import MetricsLog, ProgressBar
-from ducos.training.losses import CONSTRAINTS, OBJECTIVES, edge
-from ducos.training.patches import Batch, PatchBatches
+from ducos.training.patches import PatchBatches
+from ducos.training.preparation import (
+    check_folder,
+    check_machine,
+    model_spec,
+    open_batches,
+    open_data,
+    start_run,
+)
 from ducos.training.processes import (
     StopRequest,
     average_gradients,
     average_numbers,
-    half_precision_runs,
     join_processes,
     pick_device,
 )
-from ducos.training.prompt_cache import FeatureCache
-from ducos.training.run import (
-    Run,
-    load_start,
-    restore,
-    save,
-    save_weights,
-    start_average,
-    update_average,
-)
+from ducos.training.run import Run, restore, save, save_weights, update_average
+from ducos.training.samples import Batch
+from ducos.training.table import CONSTRAINTS, OBJECTIVES
 from ducos.training.validation import validate
 
 DIVERGED = 1.5  # times bicubic's error, which even an untrained residual network reaches
@@ -62,64 +57,23 @@ def train(
         the path of the final weights, or None if the run was asked to stop before its end.
     """
     rank, world = join_processes()
-    if config.train.batch_size % world:
-        raise InputError(
-            f"batch_size {config.train.batch_size} cannot be split over {world} processes; "
-            "choose a multiple"
-        )
-    last = out / "last.safetensors"
-    if resume and not last.exists():
-        raise InputError(f"nothing to resume: {last} does not exist; leave --resume out to start")
-    if last.exists() and not resume:
-        raise InputError(
-            f"{out} already holds a run; continue it with --resume or choose another folder"
-        )
+    check_folder(out, resume=resume)
     device = pick_device(rank)
-    on_cpu = device.type == "cpu"
-    if config.train.precision == "bfloat16" and on_cpu and not half_precision_runs():
-        raise InputError(
-            "precision bfloat16 crashes on this machine: its CPU announces instructions (AMX) that "
-            "it does not have; set ONEDNN_MAX_CPU_ISA=AVX512_CORE_BF16 in the environment, or "
-            "train with precision float32"
-        )
-
-    torch.manual_seed(config.train.seed)
-    spec = ModelSpec(
-        config.model.name, config.model.prompt, config.model.prompt_options, config.model.kwargs
-    )
-    model = spec.build().to(device)
-    load_start(model, config)
-    trainable = [p for p in model.parameters() if p.requires_grad]
-    if not trainable:
-        raise InputError(f"{spec.name} has nothing to train")
-    run = Run(
-        model=model,
-        optimizer=torch.optim.Adam(trainable, lr=config.train.rate, betas=config.train.betas),
-        dual=build_dual(config),
-        average=start_average(model) if config.train.average else {},
-    )
+    check_machine(config, device, world)
+    spec = model_spec(config)
+    run = start_run(config, spec, device)
     if resume:
-        restore(run, last)
+        restore(run, out / "last.safetensors")
     training_set, validation_set = open_data(config)
-    batches = PatchBatches(
-        training_set,
-        batch_size=config.train.batch_size,
-        crop=config.data.crop,
-        measurements=config.data.measurements,
-        scales=config.data.scales,
-        degradations=config.data.degradations,
-        augmentation=Augmentation(
-            **{each.name: getattr(config.data, each.name) for each in fields(Augmentation)}
-        ),
-        seed=config.train.seed,
-        cache=open_cache(config, model, training_set, rank, world),
-    )
+    batches = open_batches(config, run.model, training_set, rank, world)
+    log = None
     if rank == 0:
         out.mkdir(parents=True, exist_ok=True)
         (out / "config.json").write_text(config.model_dump_json(indent=1))
-    log = MetricsLog(out, run.step) if rank == 0 else None
+        log = MetricsLog(out, run.step)
+    trainer = Trainer(config, spec, run, batches, validation_set, out, rank, world, log, overfit)
     try:
-        fit(run, config, spec, batches, validation_set, out, log, rank, world, overfit, quiet)
+        trainer.fit(quiet=quiet)
     finally:
         if log:
             log.close()
@@ -128,99 +82,158 @@ def train(
     return out / "final.safetensors" if run.step == config.train.steps else None
 
 
-def fit(
-    run: Run,
-    config: Config,
-    spec: ModelSpec,
-    batches: PatchBatches,
-    validation_set: Dataset,
-    out: Path,
-    log: MetricsLog | None,
-    rank: int,
-    world: int,
-    overfit: bool,
-    quiet: bool,
-) -> None:
-    """The loop: Step 1 of Alg. 1 per batch, Step 2 per epoch."""
-    settings = config.train
-    constraints = chosen_constraints(config)
-    epoch_steps = settings.steps_per_epoch or batches.steps_per_epoch
-    epochs = -(-settings.steps // epoch_steps)
-    share = settings.batch_size // world
-    trainable = [p for p in run.model.parameters() if p.requires_grad]
-    device = trainable[0].device
-    run.model.train()
-    started = time.monotonic()
+@dataclass
+class Trainer:
+    """The loop and what it works with; all that changes while it runs is in `run`.
 
-    bar = ProgressBar(settings.steps, run.step, disable=quiet or rank != 0)
-    with StopRequest() as stop, bar as (advance, say):
-        for batch in load(batches, run.step, settings.steps, config.data.workers, overfit):
-            batch = batch.part(rank * share, (rank + 1) * share).to(device)
-            set_rate(run.optimizer, learning_rate(config, run.step))
-            prediction = forward(run.model, batch, settings.precision)
-            objectives = {n: OBJECTIVES[n](prediction, batch) for n in settings.objectives}
-            objective = torch.stack(
-                [w * objectives[n] for n, w in settings.objectives.items()]
-            ).sum()
-            values = {name: constraints[name](prediction, batch) for name in run.dual.names}
-            loss = run.dual.lagrangian(objective, values)  # Eq. 13
+    rank, world: number of this process, and of all. log: of the first process only.
+    overfit: repeat the first batch.
+    """
 
-            run.optimizer.zero_grad()
-            loss.backward()
-            average_gradients(trainable, world)
-            norm = nn.utils.clip_grad_norm_(trainable, settings.clip or float("inf"))
-            if bool(norm.isfinite()):
-                run.optimizer.step()
-            measured = average_numbers({"loss": loss, **objectives, **values}, world)
-            run.dual.observe(measured)
-            if settings.average:  # short memory at first, or the random start would linger
-                decay = min(settings.average, (1 + run.step) / (10 + run.step))
-                update_average(run.average, run.model, decay)
-            run.step += 1
+    config: Config
+    spec: ModelSpec
+    run: Run
+    batches: PatchBatches
+    validation_set: Dataset
+    out: Path
+    rank: int = 0
+    world: int = 1
+    log: MetricsLog | None = None
+    overfit: bool = False
+    started: float = field(default_factory=time.monotonic)
 
-            means = None
-            if run.step % epoch_steps == 0:  # Step 2 of Alg. 1
-                means = run.dual.step(run.step // epoch_steps, epochs)
-            if log and (means or run.step % settings.log_every == 0):
-                rate = run.optimizer.param_groups[0]["lr"]
-                extra = {
-                    "gradient_norm": float(norm),
-                    "rate": rate,
-                    "seconds": time.monotonic() - started,
-                }
-                log.write(run.step, {**measured, **extra}, run.dual, means)
-            advance(f"loss {measured['loss']:.4f}")
-            final = run.step == settings.steps
-            if run.step % settings.validate_every == 0 or final:
-                score = validate(run, config, validation_set)
-                if rank == 0:
-                    if score["relative_rmse"] > DIVERGED:
-                        say(
-                            f"step {run.step}: held-out error is {score['relative_rmse']:.1f} times"
-                            " bicubic's; the run has probably diverged (lower train.rate or"
-                            " train.clip)"
-                        )
-                    if log:
-                        log.write_validation(run.step, score)
-                        draw_curves(out)
-                    if score["relative_rmse"] < run.best:
-                        run.best = score["relative_rmse"]
-                        save_weights(run, spec, config, out / "best.safetensors", score)
-            wanted = stop.agreed(world, device)
-            if rank == 0 and (run.step % settings.save_every == 0 or final or wanted):
-                save(run, out / "last.safetensors")
-            if wanted:
-                return
-        if rank == 0:
-            save_weights(run, spec, config, out / "final.safetensors", {})
+    def fit(self, *, quiet: bool = False) -> None:
+        """Step 1 of Alg. 1 per batch, Step 2 per epoch."""
+        run, settings = self.run, self.config.train
+        run.model.train()
+        bar = ProgressBar(settings.steps, run.step, disable=quiet or self.rank != 0)
+        with StopRequest() as stop, bar as (advance, say):
+            for batch in self.load():
+                set_rate(run.optimizer, learning_rate(self.config, run.step))
+                prediction = forward(run.model, batch, settings.precision)
+                objectives = self.objectives(prediction, batch)
+                objective = self.weighed(objectives)
+                values = self.constraints(prediction, batch)
+                loss = run.dual.lagrangian(objective, values)  # Eq. 13
+                norm = self.descend(loss)
+                measured = average_numbers({"loss": loss, **objectives, **values}, self.world)
+                run.dual.observe(measured)
+                self.average_weights()
+                run.step += 1
+
+                means = None
+                if run.step % self.epoch_steps == 0:  # Step 2 of Alg. 1
+                    means = run.dual.step(run.step // self.epoch_steps, self.epochs)
+                self.write(measured, norm, means)
+                advance(f"loss {measured['loss']:.4f}")
+                if self.due(settings.validate_every):
+                    self.validate(say)
+                wanted = stop.agreed(self.world, self.device)
+                if self.rank == 0 and (self.due(settings.save_every) or wanted):
+                    save(run, self.out / "last.safetensors")
+                if wanted:
+                    return
+            if self.rank == 0:
+                save_weights(run, self.spec, self.config, self.out / "final.safetensors", {})
+
+    @property
+    def trainable(self) -> list[nn.Parameter]:
+        return [p for p in self.run.model.parameters() if p.requires_grad]
+
+    @property
+    def device(self) -> torch.device:
+        return self.trainable[0].device
+
+    @property
+    def epoch_steps(self) -> int:
+        return self.config.train.steps_per_epoch or self.batches.steps_per_epoch
+
+    @property
+    def epochs(self) -> int:
+        return -(-self.config.train.steps // self.epoch_steps)
+
+    def due(self, every: int) -> bool:
+        """At every so many steps, and at the last one."""
+        return self.run.step % every == 0 or self.run.step == self.config.train.steps
+
+    def load(self) -> Iterator[Batch]:
+        """This process's share of the batches that are left."""
+        share = self.config.train.batch_size // self.world
+        steps = range(self.run.step, self.config.train.steps)
+        device = self.device
+        for batch in load(self.batches, steps, self.config.data.workers, self.overfit):
+            yield batch.part(self.rank * share, (self.rank + 1) * share).to(device)
+
+    def objectives(self, prediction: Prediction, batch: Batch) -> dict[str, Tensor]:
+        return {n: OBJECTIVES[n](prediction, batch) for n in self.config.train.objectives}
+
+    def weighed(self, objectives: dict[str, Tensor]) -> Tensor:
+        """The objective: the sum of all, each times its weight."""
+        weights = self.config.train.objectives
+        return torch.stack([weight * objectives[n] for n, weight in weights.items()]).sum()
+
+    def constraints(self, prediction: Prediction, batch: Batch) -> dict[str, Tensor]:
+        """Values of the constraints, with the options of the config."""
+        return {
+            name: CONSTRAINTS[name](prediction, batch, **self.config.dual.of(name).options)
+            for name in self.run.dual.names
+        }
+
+    def descend(self, loss: Tensor) -> Tensor:
+        """One step of the optimizer; returns the gradient's norm. Nothing moves if it is NaN."""
+        trainable = self.trainable
+        self.run.optimizer.zero_grad()
+        loss.backward()
+        average_gradients(trainable, self.world)
+        norm = nn.utils.clip_grad_norm_(trainable, self.config.train.clip or float("inf"))
+        if bool(norm.isfinite()):
+            self.run.optimizer.step()
+        return norm
+
+    def average_weights(self) -> None:
+        """The moving average; its memory is short at first, or the random start would linger."""
+        run, longest = self.run, self.config.train.average
+        if longest:
+            update_average(run.average, run.model, min(longest, (1 + run.step) / (10 + run.step)))
+
+    def write(
+        self, measured: dict[str, float], norm: Tensor, means: dict[str, float] | None
+    ) -> None:
+        """A row of metrics.jsonl every so many steps, and after every ascent of the multipliers."""
+        if not self.log or not (means or self.run.step % self.config.train.log_every == 0):
+            return
+        extra = {
+            "gradient_norm": float(norm),
+            "rate": self.run.optimizer.param_groups[0]["lr"],
+            "seconds": time.monotonic() - self.started,
+        }
+        self.log.write(self.run.step, {**measured, **extra}, self.run.dual, means)
+
+    def validate(self, say: Callable[[str], None]) -> None:
+        """Held-out error; the best weights so far are kept."""
+        run = self.run
+        score = validate(run, self.config, self.validation_set)
+        if self.rank != 0:
+            return
+        error = score["relative_rmse"]
+        if error > DIVERGED:
+            say(
+                f"step {run.step}: held-out error is {error:.1f} times bicubic's; the run has"
+                " probably diverged (lower train.rate or train.clip)"
+            )
+        if self.log:
+            self.log.write_validation(run.step, score)
+            draw_curves(self.out)
+        if error < run.best:
+            run.best = error
+            save_weights(run, self.spec, self.config, self.out / "best.safetensors", score)
 
 
 def forward(model: nn.Module, batch: Batch, precision: str) -> Prediction:
     """The network's answer, always in float32: losses are small differences."""
     known: dict[str, Any] = {} if batch.prompt is None else {"prompt": batch.prompt}
-    told = {} if batch.sensor is None else {"sensor": batch.sensor}
     with torch.autocast(batch.rgb.device.type, torch.bfloat16, enabled=precision == "bfloat16"):
-        prediction: Prediction = model(batch.rgb, batch.low, batch.low_valid, told, **known)
+        prediction: Prediction = model(batch.rgb, batch.low, batch.low_valid, batch.told, **known)
     return Prediction(prediction.depth.float(), {n: widen(v) for n, v in prediction.aux.items()})
 
 
@@ -231,25 +244,16 @@ def widen(value: Any) -> Any:
     return value.float() if isinstance(value, Tensor) else value
 
 
-def draw_curves(out: Path) -> None:
-    """curves.png beside metrics.jsonl: the run so far, for people."""
-    picture = training_curves(out)
-    if picture is not None:
-        write_image(out / "curves.png", picture)
-
-
-def load(
-    batches: PatchBatches, start: int, stop: int, workers: int, overfit: bool
-) -> Iterator[Batch]:
-    """Batches start..stop in order; `overfit` repeats the first one."""
+def load(batches: PatchBatches, steps: range, workers: int, overfit: bool) -> Iterator[Batch]:
+    """The batches of these steps in order; `overfit` repeats the first one."""
     if overfit:
         first = batches[0]
-        yield from (first for _ in range(start, stop))
+        yield from (first for _ in steps)
         return
     yield from DataLoader(
         batches,  # type: ignore[arg-type]
         batch_size=None,
-        sampler=StepSampler(start, stop),
+        sampler=StepSampler(steps),
         num_workers=workers,
         collate_fn=as_it_is,
         generator=torch.Generator(),  # its own, so that loading leaves no trace in the global one
@@ -264,8 +268,8 @@ def as_it_is(batch: Any) -> Batch:
 class StepSampler(Sampler[int]):
     """Step numbers in order."""
 
-    def __init__(self, start: int, stop: int):
-        self.steps = range(start, stop)
+    def __init__(self, steps: range):
+        self.steps = steps
 
     def __iter__(self) -> Iterator[int]:
         return iter(self.steps)
@@ -291,59 +295,3 @@ def set_rate(optimizer: torch.optim.Optimizer, rate: float) -> None:
     """Use this learning rate from now on."""
     for group in optimizer.param_groups:
         group["lr"] = rate
-
-
-def build_dual(config: Config) -> Dual:
-    """The preset, cut to the chosen constraints, with the config's overrides."""
-    preset = PRESETS[config.dual.preset]()
-    constraints: dict[str, Constraint] = {}
-    for name in config.dual.constraints:
-        override: ConstraintConfig = getattr(config.dual, name)
-        changes = override.model_dump(exclude_none=True)
-        original = preset.constraints[name]
-        constraints[name] = Constraint(**{**vars(original), **changes})
-    return Dual(constraints, decay=config.dual.decay or preset.decay)
-
-
-def chosen_constraints(config: Config) -> dict[str, Callable[[Any, Any], Tensor]]:
-    """CONSTRAINTS with the ablation switches of gradient regulation applied."""
-
-    def switched_edge(prediction: Any, batch: Any) -> Tensor:
-        return edge(
-            prediction,
-            batch,
-            normalise=config.dual.edge_normalise,
-            magnitude=config.dual.edge_magnitude,
-        )
-
-    return {**CONSTRAINTS, "edge": switched_edge}
-
-
-def open_data(config: Config) -> tuple[Dataset, Dataset]:
-    """Training and validation pairs; without the latter, a share of the scenes is held out."""
-    everything = open_dataset(config.data.train)
-    if config.data.validation:
-        return everything, open_dataset(config.data.validation)
-    return split_by_scene(everything, config.data.validation_share)
-
-
-def open_cache(
-    config: Config, model: Model, pairs: Dataset, rank: int, world: int
-) -> FeatureCache | None:
-    """The filled feature cache, where the config names a folder for it."""
-    if not config.data.prompt_cache:
-        return None
-    if not model.takes_prompt:
-        raise InputError(f"{config.model.name} takes no stored features; leave prompt_cache out")
-    if config.data.crop % model.multiple:
-        raise InputError(
-            f"got crop {config.data.crop}, expected a multiple of {model.multiple}: with a prompt "
-            "cache patches cannot be padded"
-        )
-    largest = int(config.data.prompt_cache_gb * 1e9)
-    cache = FeatureCache(config.data.prompt_cache, model.prompt, max_bytes=largest)
-    if rank == 0:
-        cache.fill(pairs[index] for index in range(len(pairs)))
-    if world > 1:
-        dist.barrier()
-    return cache

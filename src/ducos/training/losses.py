@@ -1,22 +1,21 @@
 """Objectives and constraints: pure functions of a prediction and its batch, each -> scalar.
 
-`OBJECTIVES` are what is minimised, `CONSTRAINTS` what `dual.Dual` holds below an ε.
+`table.OBJECTIVES` are what is minimised, `table.CONSTRAINTS` what `dual.Dual` holds below an ε.
 """
 
-from collections.abc import Callable
 from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from ducos.cameras import CLOSE, EDGE
 from ducos.errors import InputError
 from ducos.normalise import Range
 
 # A batch has, beside others: target (B,1,H,W) normalised, valid (B,1,H,W) bool, range: Range,
 # inverse (B,) bool: True where the target is inverse depth (disparity-like).
 Batch = Any
-EDGE, CLOSE = 0.1, 0.02  # shares of the depth, as in ducos.cameras.cloud: a jump, and on a surface
 ONE_SIGMA = 0.6827  # share of a normal distribution within one standard deviation
 
 
@@ -79,7 +78,7 @@ def rms(prediction: Any, batch: Batch) -> Tensor:
     return ((mean + tiny**2).sqrt() - tiny).mean()
 
 
-def hanging(prediction: Any, batch: Batch, *, radius: int = 4) -> Tensor:
+def edge_snap(prediction: Any, batch: Batch, *, radius: int = 4) -> Tensor:
     """Distance to the nearer of the two surfaces at depth edges, mean over valid pixels.
 
     What `cameras.cloud.flying_share` counts: edges are where the truth jumps by a tenth within
@@ -203,14 +202,3 @@ def standardise(x: Tensor, mask: Tensor) -> Tensor:
     centred = torch.where(mask, x - x.sum((2, 3), keepdim=True) / count, torch.zeros_like(x))
     deviation = centred.abs().sum((2, 3), keepdim=True) / count
     return centred / deviation.clamp_min(1e-4)
-
-
-Loss = Callable[[Any, Batch], Tensor]
-OBJECTIVES: dict[str, Loss] = {
-    "reconstruction": reconstruction,
-    "rms": rms,
-    "hanging": hanging,
-    "sigma": sigma,
-    "prompt": prompt_depth,
-}
-CONSTRAINTS: dict[str, Loss] = {"alignment": alignment, "edge": edge}

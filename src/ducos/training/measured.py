@@ -5,27 +5,14 @@ A line between two pixels of the map is one of the image, too, only every so oft
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
-from ducos.data import Array, Mask, Pair
+from ducos.data import Pair
 from ducos.errors import InputError
-
-
-@dataclass
-class MeasuredPatch:
-    """rgb (n, n, 3), target and valid (n, n), low and low_valid (m, m); top, left: of the image."""
-
-    rgb: Array
-    target: Array
-    valid: Mask
-    low: Array
-    low_valid: Mask
-    top: int
-    left: int
+from ducos.training.samples import Patch
 
 
 def common_ratio(pairs: Sequence[Pair]) -> Fraction:
@@ -64,7 +51,7 @@ def patch_sides(pairs: Sequence[Pair], ratio: Fraction, crop: int) -> tuple[int,
 
 def cut_measured(
     pair: Pair, ratio: Fraction, sides: tuple[int, int], rng: np.random.Generator
-) -> MeasuredPatch:
+) -> Patch:
     """A random patch of a pair with its sensor's map."""
     low: Any = pair.low
     low_valid: Any = np.ones(low.shape, bool) if pair.low_valid is None else pair.low_valid
@@ -76,12 +63,15 @@ def cut_measured(
     top, left = int(low_top * ratio), int(low_left * ratio)
     square = np.s_[top : top + side, left : left + side]
     low_square = np.s_[low_top : low_top + low_side, low_left : low_left + low_side]
-    return MeasuredPatch(
-        pair.rgb[square],
-        pair.target[square],
-        pair.valid[square],
-        low[low_square],
-        low_valid[low_square],
-        top,
-        left,
+    return Patch(
+        rgb=pair.rgb[square],
+        target=pair.target[square],
+        valid=pair.valid[square],
+        kind="real",
+        scale=float(ratio),
+        image=pair.rgb,
+        low=low[low_square],
+        low_valid=low_valid[low_square],
+        top=top,
+        left=left,
     )

@@ -32,10 +32,10 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 from torch import Tensor
 
+from ducos.arrays import Size
 from ducos.errors import InputError
 from ducos.files import atomic_write
 from ducos.prompts import Prompt, is_frozen, run_prompt
-from ducos.resize import Size
 
 FORMAT = "ducos-features-1"  # a change of any prompt's function must raise the number
 SUFFIX = ".safetensors"

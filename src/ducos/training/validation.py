@@ -11,8 +11,7 @@ from ducos.data import Dataset, Pair
 from ducos.degrade import DEGRADATIONS
 from ducos.errors import InputError
 from ducos.resize import bicubic, fill_holes, low_size
-from ducos.training.config import Config
-from ducos.training.patches import SENSOR
+from ducos.training.config import SENSOR, Config
 from ducos.training.run import Run
 from ducos.upscaling import predict
 

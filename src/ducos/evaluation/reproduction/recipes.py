@@ -52,7 +52,7 @@ COMPONENTS = {
     "prompt": (ADD, FIXED, NONE),
     "cf-without-alignment": (FIXED, NONE),
     "cf": (FIXED, 'dual.constraints=["alignment"]'),
-    "gr-without-normalisation": (ADD, FIXED, EDGE, "dual.edge_normalise=false"),
+    "gr-without-normalisation": (ADD, FIXED, EDGE, "dual.edge.normalise=false"),
     "gr": (ADD, FIXED, EDGE),
     "cf-gr": (FIXED,),
     "cf-gr-ld": (),

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from ducos.arrays import AnyArray
+from ducos.errors import needed
 from ducos.files.formats.limits import check_length, check_size, limit_memory
 from ducos.files.formats.stored import Facts, Layers, Stored
 
@@ -60,8 +61,7 @@ def read_png(source: Path, key: str | None) -> Stored:
 
 def read_deep_png(source: Path, key: str | None) -> Stored:
     """Colour at 16 bits. Decoded in the child, since libpng prints what it dislikes."""
-    import cv2
-
+    cv2 = needed("cv2", "formats")
     with source.open("rb") as stream:
         sides = np.frombuffer(stream.read(24)[16:], ">u4")
     limit_memory(4 * math.prod(map(int, sides)))

@@ -11,6 +11,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from ducos.errors import needed
 from ducos.models.classical.measurements import image_size, measured_share, trust, upsampling_ratio
 from ducos.models.prediction import Prediction
 from ducos.models.protocol import Model, Told
@@ -35,7 +36,7 @@ class DomainTransform(Model):
     def forward(
         self, rgb: Tensor, low: Tensor, valid: Tensor | None = None, told: Told | None = None
     ) -> Prediction:
-        import cv2
+        cv2 = needed("cv2", "train")
 
         sigma_space = self.sigma_space * upsampling_ratio(rgb, low)
 
@@ -68,7 +69,7 @@ class FastGlobalSmoother(Model):
     def forward(
         self, rgb: Tensor, low: Tensor, valid: Tensor | None = None, told: Told | None = None
     ) -> Prediction:
-        import cv2
+        cv2 = needed("cv2", "train")
 
         # a smoothness weight of L² spreads a value over about L pixels
         smoothness = (self.reach * upsampling_ratio(rgb, low)) ** 2
