@@ -85,24 +85,28 @@ def fill_holes(x: Tensor, valid: Tensor, guide: Tensor | None = None) -> Tensor:
     Valid pixels are returned untouched. All-invalid maps become zero.
 
     Args:
-        x: (B, 1, h, w); valid: (B, 1, h, w) bool; guide: (B, C, H, W) in [0, 1] of any size.
+        x: (B, 1, h, w); valid: (B, 1, h, w), bool or weights in [0, 1], how much each pixel says
+            about the holes around; guide: (B, C, H, W) in [0, 1] of any size.
     """
+    weight = valid.to(x.dtype)
+    weighted = valid.dtype != torch.bool
+    valid = weight > 0
     x = torch.where(valid, x, torch.zeros_like(x))
     if bool(valid.all()):
         return x
     h, w = x.shape[-2:]
     if h == 1 and w == 1:
         return x
-    weight = valid.to(x.dtype)
     half = ((h + 1) // 2, (w + 1) // 2)
     pooled_weight = F.adaptive_avg_pool2d(weight, half)
     coarse_valid = pooled_weight > 0
     safe_weight = pooled_weight.clamp_min(torch.finfo(x.dtype).tiny)
-    coarse = F.adaptive_avg_pool2d(x, half) / safe_weight
+    coarse = F.adaptive_avg_pool2d(weight * x if weighted else x, half) / safe_weight
     coarse = torch.where(coarse_valid, coarse, torch.zeros_like(coarse))
     if guide is not None:
         guide = F.adaptive_avg_pool2d(guide, (h, w))
-    filled = bilinear(fill_holes(coarse, coarse_valid, guide), (h, w))
+    below = pooled_weight if weighted else coarse_valid
+    filled = bilinear(fill_holes(coarse, below, guide), (h, w))
     x = torch.where(valid, x, filled)
     return x if guide is None else _spread_in_holes(x, valid, guide)
 

@@ -154,7 +154,7 @@ def check(pairs: Sequence[FramePair], folder: Path, names: list[str], workers: i
     inputs = {
         os.path.realpath(path)
         for pair in pairs
-        for path in (pair.rgb, pair.depth, pair.mask)
+        for path in (pair.rgb, pair.depth, pair.mask, pair.confidence)
         if path
     }
     for name in names:
@@ -203,10 +203,14 @@ def planned(
         rgb=str(pair.rgb),
         depth=str(pair.depth),
         mask=str(pair.mask) if pair.mask else None,
+        confidence=str(pair.confidence) if pair.confidence else None,
         out=str(files[name]),
         preview=str(picture) if picture else None,
     )
-    inputs = stamps_of({"rgb": pair.rgb, "depth": pair.depth, "mask": pair.mask})
+    files_in = {"rgb": pair.rgb, "depth": pair.depth, "mask": pair.mask}
+    if pair.confidence:
+        files_in["confidence"] = pair.confidence
+    inputs = stamps_of(files_in)
     return Frame(job, files, Record(name, dict.fromkeys(files, ""), settings, inputs))
 
 

@@ -31,6 +31,7 @@ class Job:
     rgb: str
     depth: str
     mask: str | None
+    confidence: str | None
     out: str
     preview: str | None
 
@@ -130,7 +131,7 @@ def serve(requests: IO[str], answers: IO[str]) -> None:
 def work_on(job: Job, upscaler: "Upscaler") -> Answer:
     """Super-resolve one pair; whatever goes wrong with it must not end the process."""
     try:
-        result = upscaler(job.rgb, job.depth, mask=job.mask)
+        result = upscaler(job.rgb, job.depth, mask=job.mask, confidence=job.confidence)
         result.save(job.out)
         if job.preview:
             result.preview(job.preview)

@@ -102,7 +102,29 @@ def registered(
         f"registered to {width}×{height}: {100 * valid.mean():.1f} % seen, "
         f"{100 * occluded.mean():.1f} % hidden from the depth camera; {pose.note}"
     )
-    return replace(low, depth=depth, valid=valid), sentence
+    confidence = low.confidence
+    if confidence is not None:
+        confidence = carried(confidence, depth, valid, depth_camera, rgb_camera, pose)
+    return replace(low, depth=depth, valid=valid, confidence=confidence), sentence
+
+
+def carried(
+    values: Floats,
+    depth: Floats,
+    valid: Mask,
+    depth_camera: Camera,
+    rgb_camera: Camera,
+    extrinsics: Extrinsics,
+) -> Floats:
+    """Values (h, w) of the depth camera's pixels where a registered map (h', w') sees them."""
+    (h, w), (height, width) = values.shape, depth.shape
+    v, u = np.nonzero(valid)
+    points = rgb_camera.scaled(width, height).directions(u, v) * depth[v, u][:, None]
+    columns, rows = depth_camera.scaled(w, h).pixels(extrinsics.inverted().apply(points))
+    result = np.zeros(depth.shape, np.float32)
+    row, column = rows.round().astype(int), columns.round().astype(int)
+    result[v, u] = values[row.clip(0, h - 1), column.clip(0, w - 1)]
+    return result
 
 
 def registered_size(depth_camera: Camera, rgb_camera: Camera) -> Size:

@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 MOST_FAILURES_SHOWN = 20
 
 
-@takes_options(leave=("mask", "field_of_view"))
+@takes_options(leave=("mask", "confidence", "field_of_view"))
 def batch(
     options: Options,
     source: Annotated[
         Path,
         typer.Argument(
             help="Folder (rgb/ and depth/, or NAME_rgb.* and NAME_depth.*, or TUM's rgb.txt and"
-            " depth.txt) or CSV file with the columns rgb, depth, and maybe mask, out."
+            " depth.txt) or CSV file with the columns rgb, depth, and maybe mask, confidence, out."
         ),
     ],
     out: Annotated[Path, typer.Option("-o", "--out", help="Folder for the results.")],

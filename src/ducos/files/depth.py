@@ -3,7 +3,7 @@
 import json
 import math
 import os
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -30,6 +30,7 @@ class DepthMap:
     scale: metres (or levels) per stored value.
     note: one sentence on how the unit was decided; guessed: True if by guessing.
     about: what the writer of the file said about it, see `write_depth`.
+    confidence: (h, w) in (0, 1] where valid, how far each measurement is trusted; None: all alike.
     """
 
     depth: Floats
@@ -39,6 +40,20 @@ class DepthMap:
     note: str
     guessed: bool = False
     about: dict[str, Any] = field(default_factory=dict)
+    confidence: Floats | None = None
+
+    def trusted(self, confidence: Floats) -> "DepthMap":
+        """The same map with a confidence (h, w); what is not trusted at all becomes a hole."""
+        if confidence.shape != self.depth.shape:
+            raise InputError(
+                f"the confidence has shape {confidence.shape}, the depth {self.depth.shape}; make "
+                "them equal"
+            )
+        valid = self.valid & (confidence > 0)
+        if not valid.any():
+            raise InputError("the confidence is 0 at every measurement; nothing is left to use")
+        depth = np.where(valid, self.depth, np.float32(0))
+        return replace(self, depth=depth, valid=valid, confidence=np.where(valid, confidence, 0))
 
 
 def read_depth(

@@ -60,6 +60,30 @@ def as_mask(mask: ArrayLike, name: str, shape: tuple[int, ...] | None = None) ->
     return cast(Mask, values != 0)
 
 
+def read_confidence(path: PathLike, key: str | None = None) -> Floats:
+    """Confidence (h, w) in [0, 1] of any supported file, see `as_confidence`."""
+    return as_confidence(read_stored(path, key).array, f"{path}")
+
+
+def as_confidence(values: ArrayLike, name: str = "the confidence") -> Floats:
+    """Confidence (h, w) in [0, 1] of 8-bit or 16-bit levels, of floats in [0, 1], or of ARKit's
+    0 (low), 1 (medium), 2 (high)."""
+    plane = single_plane(values, name)
+    if plane.dtype.kind == "b":
+        return as_float32(plane)
+    lowest, highest = plane.min(), plane.max()
+    if plane.dtype.kind in "iu":
+        if lowest < 0:
+            raise InputError(f"{name} holds {lowest}; a confidence is 0 or more")
+        levels = 2 if highest <= 2 else 255 if highest <= 255 else 65535
+        return as_float32(plane / levels)
+    if not (lowest >= 0 and highest <= 1):  # also refuses NaN
+        raise InputError(
+            f"{name} holds floats in [{lowest:g}, {highest:g}]; give [0, 1], or 8-bit levels"
+        )
+    return as_float32(plane)
+
+
 def read_rgb(path: PathLike) -> Floats:
     """Colour image (H, W, 3) in [0, 1] of a PNG, JPEG, TIFF, BMP, WebP or PPM file.
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from ducos.errors import InputError
 from ducos.files.depth import DepthMap, as_depth, read_depth
-from ducos.files.images import as_rgb, read_mask, read_rgb
+from ducos.files.images import as_confidence, as_rgb, read_confidence, read_mask, read_rgb
 
 LARGEST_ASPECT_MISMATCH = 1.25
 
@@ -28,8 +28,22 @@ def read_colour(rgb: Any) -> np.ndarray:
     return as_rgb(rgb)
 
 
-def read_low(depth: Any, unit: str, scale: float | None, mask: Any) -> DepthMap:
-    """The low-resolution map in metres with its mask, from a path, array or tensor."""
+def read_low(
+    depth: Any, unit: str, scale: float | None, mask: Any, confidence: Any = None
+) -> DepthMap:
+    """The low-resolution map in metres with its mask, and confidence if there is one; each from a
+    path, array or tensor."""
+    low = _read_low(depth, unit, scale, mask)
+    if confidence is None:
+        return low
+    if isinstance(confidence, str | Path):
+        return low.trusted(read_confidence(confidence))
+    if is_tensor(confidence):
+        confidence = confidence.detach().cpu().numpy()
+    return low.trusted(as_confidence(confidence))
+
+
+def _read_low(depth: Any, unit: str, scale: float | None, mask: Any) -> DepthMap:
     if isinstance(depth, DepthMap):
         if unit != "auto" or scale is not None or mask is not None:
             raise InputError("a DepthMap knows its unit and mask; leave unit, scale and mask out")

@@ -3,10 +3,11 @@
 A folder is laid out in one of three ways:
 
     associations.txt, or rgb.txt and depth.txt     the TUM RGB-D style; nearest time stamps pair up
-    rgb/<id>.*   depth/<id>.*   mask/<id>.*        matched by name without ending; masks optional
-    <id>_rgb.*   <id>_depth.*   <id>_mask.*        matched by <id>; masks optional
+    rgb/<id>.*   depth/<id>.*   mask/<id>.*        matched by name without ending
+    <id>_rgb.*   <id>_depth.*   <id>_mask.*        matched by <id>
 
-A CSV file has the columns rgb and depth, and maybe mask and out; its paths are relative to it.
+Masks, and maps of confidence in the same way, are optional. A CSV file has the columns rgb and
+depth, and maybe mask, confidence and out; its paths are relative to it.
 Datasets have ground truth under `depth`, and maybe low-resolution maps under `low`; they are found
 by the same rules (kinds=DATASET_KINDS), and their CSV files may have a column scale.
 """
@@ -31,7 +32,8 @@ PICTURES = (".png", ".jpg", ".jpeg", ".tif", ".tiff", ".bmp", ".webp", ".ppm")
 DEPTH_MAPS = tuple(WRITTEN_AS)
 LARGEST_DELAY = 0.02  # seconds between colour and depth of one pair, as in the TUM tools
 PREVIEWS = "preview"
-KINDS = {"mask": PICTURES}  # what may accompany a pair -> endings of its files
+# What may accompany a pair -> endings of its files.
+KINDS = {"mask": PICTURES, "confidence": (*PICTURES, *DEPTH_MAPS)}
 DATASET_KINDS = {"low": DEPTH_MAPS}
 
 
@@ -49,6 +51,7 @@ class FramePair:
     depth: Path
     out: str
     mask: Path | None = None
+    confidence: Path | None = None
     low: Path | None = None
     scale: float | None = None
 

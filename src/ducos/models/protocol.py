@@ -24,6 +24,7 @@ class Model(nn.Module):
     multiple: images are padded to multiples of it inside; patches for a stored prompt must be.
     takes_prompt: its `forward` also takes `prompt=`, what its prompt says about exactly this rgb,
         where training has it stored.
+    takes_confidence: `valid` may also be weights in [0, 1], how far each measurement is trusted.
     in_strips: its `forward` also takes deferred maps (see `ducos.deferred`).
     prompt: its foundation model, or None.
     """
@@ -31,6 +32,7 @@ class Model(nn.Module):
     subjects: Mapping[str, tuple[str, ...]] = {}
     multiple: int = 1
     takes_prompt: bool = False
+    takes_confidence: bool = False
     in_strips: bool = False
     prompt: Any
 

@@ -19,6 +19,7 @@ from ducos.hints import SENSORS, check_sensor
 from ducos.upscaling.weights import find_weights
 
 MEMORY: dict[str, int | None] = {"auto": 10**9, "off": None}
+FILES = ("mask", "confidence", "depth_intrinsics", "rgb_intrinsics", "extrinsics")
 DEVICES = ("auto", "cpu", "cuda", "mps")
 IN_SPACE = "Cameras, clouds and meshes"
 COMPUTING = "Computing"
@@ -42,6 +43,12 @@ class Options:
     unit: str = option("auto", "Of the stored depth: auto, m, mm, cm or relative.", str)
     scale: float | None = option(None, "Metres per stored value, instead of a unit.", float | None)
     mask: Any = option(None, "Image that is 0 where depth is invalid.", Path | None)
+    confidence: Any = option(
+        None,
+        "Image of how far each measurement is trusted: 0 to 255, floats 0 to 1, or ARKit's 0, 1, 2."
+        " Where it is 0, depth is invalid.",
+        Path | None,
+    )
     sensor: str = option(
         "unknown",
         "What made the depth map, if you know: "
@@ -92,9 +99,9 @@ class Options:
             raise InputError(f"threads must be 1 or more, got {self.threads}")
         if is_name(self.model) or self.model is None:
             find_weights(self.model)
-        for file in (self.mask, self.depth_intrinsics, self.rgb_intrinsics, self.extrinsics):
-            if is_name(file):
-                existing_file(file)
+        for name in FILES:
+            if is_name(getattr(self, name)):
+                existing_file(getattr(self, name))
         registers = self.depth_intrinsics is not None or self.extrinsics is not None
         if registers and None in (self.depth_intrinsics, self.rgb_intrinsics, self.extrinsics):
             raise InputError(

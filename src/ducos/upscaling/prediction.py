@@ -2,11 +2,12 @@
 
 from collections.abc import Callable
 
+import torch
 from torch import Tensor, nn
 
 from ducos.models import Prediction, as_model, needs_strips, predict_in_strips
 from ducos.normalise import range_of
-from ducos.resize import fill_holes, masked_bicubic
+from ducos.resize import bilinear, fill_holes, masked_bicubic
 
 
 def predict(
@@ -15,6 +16,7 @@ def predict(
     low: Tensor,
     valid: Tensor,
     *,
+    confidence: Tensor | None = None,
     sensor: str = "unknown",
     memory: int | None = None,
     progress: Callable[[float], None] | None = None,
@@ -23,16 +25,22 @@ def predict(
 
     Args:
         rgb: (B, 3, H, W) in [0, 1]; low: (B, 1, h, w) metres; valid: (B, 1, h, w) bool.
+        confidence: (B, 1, h, w) in [0, 1], how far each measurement is trusted; None: all alike.
         sensor: one of SENSORS, for networks that can be told.
         memory: bytes the pass may take; beyond them one image goes strip by strip, if it can.
     """
     size = (min(low.shape[-2], rgb.shape[-2]), min(low.shape[-1], rgb.shape[-1]))
     if size != tuple(low.shape[-2:]):  # a depth map finer than its image: shrink it first
+        confidence = None if confidence is None else bilinear(confidence, size)
         low, valid = masked_bicubic(low, valid, size)
     limits = range_of(low, valid)
-    normalised = limits.apply(fill_holes(low, valid, rgb))
+    trust = valid if confidence is None else valid * confidence
+    filled = fill_holes(low, valid, rgb) if confidence is None else doubted(low, trust, rgb)
+    normalised = limits.apply(filled)
     full = (rgb.shape[-2], rgb.shape[-1])
     network, told = as_model(model), {"sensor": sensor}
+    if network.takes_confidence:
+        valid = trust
     prediction: Prediction
     if memory is not None and rgb.shape[0] == 1 and needs_strips(network, full, memory):
         prediction = predict_in_strips(
@@ -45,3 +53,17 @@ def predict(
     if "sigma" in aux:
         aux["sigma"] = aux["sigma"] * limits.span
     return Prediction(depth, aux)
+
+
+def doubted(low: Tensor, trust: Tensor, rgb: Tensor) -> Tensor:
+    """low (B, 1, h, w) without holes, by its trust (B, 1, h, w) in [0, 1].
+
+    Holes are filled from what is trusted. A measurement that is trusted less than half as much as
+    the best is drawn towards what would be there if it were a hole: all the way at 0, so that
+    nothing jumps when a confidence fades out. The rest keep their values; the network weighs them.
+    """
+    half = 0.5 * trust.amax((2, 3), keepdim=True)
+    firm = trust >= half
+    filled = fill_holes(low, torch.where(firm, trust, torch.zeros_like(trust)), rgb)
+    share = trust / half.clamp_min(1e-12)
+    return torch.where(firm, low, filled + share * torch.where(trust > 0, low - filled, 0))

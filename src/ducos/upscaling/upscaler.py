@@ -77,7 +77,7 @@ class Upscaler:
     ) -> Result[Any]:
         """The whole way of one pair, in the order in which it happens."""
         image: NDArray[np.float32] = read_colour(rgb)
-        low = read_low(depth, options.unit, options.scale, options.mask)
+        low = read_low(depth, options.unit, options.scale, options.mask, options.confidence)
         notes = [low.note]
         if options.registers:
             cameras = (options.depth_intrinsics, options.rgb_intrinsics, options.extrinsics)
@@ -118,10 +118,12 @@ class Upscaler:
         # The picture goes to the measurements, not they to it: no measurement is resampled.
         rgb = moved(torch.tensor(image).permute(2, 0, 1)[None], *steps).contiguous()
         inputs = (rgb, *as_tensors(low))
+        trust = None if low.confidence is None else torch.from_numpy(low.confidence)[None, None]
         with torch.inference_mode():
             return predict(
                 self.network,
                 *(x.to(self.device) for x in inputs),
+                confidence=None if trust is None else trust.to(self.device),
                 sensor=options.sensor,
                 memory=memory_limit(options.tile),
                 progress=progress,

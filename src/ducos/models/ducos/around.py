@@ -139,9 +139,9 @@ class Around:
 
     image (B, 3, H, W) is RGB, upsampled (B, 1, H, W) = bicubic(low), and fit the regressions of low
     on the image over `sides` (see `guide.fits`) or None. These three belong to the whole image; in
-    a pass that runs in strips they are deferred. low (B, 1, h, w) and valid (B, 1, h, w) bool, or
-    None if nothing is a hole, are always whole. window and span are of the rows that this is about;
-    a span of None means all.
+    a pass that runs in strips they are deferred. low (B, 1, h, w) and valid (B, 1, h, w), bool or
+    weights in [0, 1], or None if everything is fully trusted, are always whole. window and span are
+    of the rows that this is about; a span of None means all.
     """
 
     image: Any
@@ -157,7 +157,7 @@ class Around:
     def of(cls, rgb: Any, low: Any, valid: Tensor | None, sides: tuple[int, ...] = ()) -> "Around":
         """Of rgb (B, 3, H, W) and low (B, 1, h, w), which is regressed on it over `sides`."""
         size, low_size = ((x.shape[-2], x.shape[-1]) for x in (rgb, low))
-        if valid is not None and bool(valid.all()):
+        if valid is not None and bool((valid == 1).all()):
             valid = None
         upsampled, fit = bicubic(low, size), None
         low = whole(low)
@@ -204,15 +204,21 @@ class Around:
 
     @cached_property
     def filled_in(self) -> Tensor | None:
-        """Which neighbours were not measured, (B, 16, H, W) bool."""
-        return None if self.valid is None else gather(~self.valid, self.window)
+        """How far each neighbour is not to be trusted, (B, 16, H, W): 1 where it is filled in."""
+        return None if self.valid is None else gather(self._distrust, self.window)
+
+    @property
+    def _distrust(self) -> Tensor:
+        """(B, 1, h, w): bool where `valid` is."""
+        assert self.valid is not None
+        return ~self.valid if self.valid.dtype == torch.bool else 1 - self.valid
 
     @cached_property
     def hole(self) -> Tensor:
-        """Share of them, (B, 1, H, W)."""
+        """Mean of that, (B, 1, H, W)."""
         if self.valid is None:
             return torch.zeros_like(self.up)
-        return spline_mean((~self.valid).to(self.up.dtype), self.window)
+        return spline_mean(self._distrust.to(self.up.dtype), self.window)
 
     @cached_property
     def _mean_and_contrast(self) -> tuple[Tensor, Tensor]:

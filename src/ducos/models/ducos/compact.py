@@ -56,6 +56,7 @@ class DuCosCompact(Model):
 
     multiple = 32  # the coarsest map of `tiny` then covers exactly the padded image
     takes_prompt = True
+    takes_confidence = True
     in_strips = True
 
     def __init__(
