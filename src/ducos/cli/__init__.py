@@ -5,7 +5,7 @@ A user's mistake ends with one sentence on stderr and exit code 2; nothing half-
 
 import os
 import sys
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -46,13 +46,23 @@ def about(
         raise typer.Exit
 
 
+def commands() -> Any:
+    """All commands, as the parser runs them; help shows no value for flags, as they take none."""
+    group = typer.main.get_command(app)
+    for command in (group, *group.commands.values()):  # type: ignore[attr-defined]
+        for parameter in command.params:
+            if getattr(parameter, "is_flag", False):
+                parameter.metavar = ""
+    return group
+
+
 def main() -> None:
     """Entry point of the console script."""
     # Threads that wait for each other by spinning make a busy machine many times slower; those that
     # sleep cost an idle one next to nothing (benchmarks/threads.py). Read when torch is imported.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     try:
-        app()
+        commands()()
     except InputError as problem:
         print(f"ducos: {problem}", file=sys.stderr)
         sys.exit(2)

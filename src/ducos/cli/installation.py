@@ -6,8 +6,9 @@ from typing import Annotated, Any
 
 import typer
 
-from ducos.cli.options import Json
+from ducos.cli.options import Json, takes_options
 from ducos.cli.progress import waiting, wide_console
+from ducos.upscaling import Options
 
 
 def list_models(
@@ -38,11 +39,12 @@ def _cell(value: Any) -> str:
     return "" if value is None else str(value)
 
 
+@takes_options("model", "device", "threads")
 def demo(
+    options: Options,
     out: Annotated[Path, typer.Option("-o", "--out", help="Folder for the results.")] = Path(
         "demo-output"
     ),
-    model: Annotated[str | None, typer.Option(help="Name or weight file.")] = None,
 ) -> None:
     """Super-resolve the bundled example: depth, a picture, and figures against the truth."""
     from rich.table import Table
@@ -50,7 +52,7 @@ def demo(
     with waiting("super-resolving the example", quiet=False):
         from ducos.example import run_demo
 
-        made = run_demo(out, model)
+        made = run_demo(out, options)
     table = Table("model", "RMSE cm", "MAE cm", box=None)
     for name, figures in made.items():
         table.add_row(name, f"{figures['rmse_cm']:.2f}", f"{figures['mae_cm']:.2f}")
@@ -59,11 +61,12 @@ def demo(
     print("wrote", *files, sep="\n  ")
 
 
-def selftest(as_json: Json = False) -> None:
+@takes_options("device", "threads")
+def selftest(options: Options, as_json: Json = False) -> None:
     """Run the bundled example and compare with the stored figures: is this installation sound?"""
     from ducos.example import run_selftest
 
-    report = run_selftest()
+    report = run_selftest(options)
     if as_json:
         print(json.dumps(report))
     else:

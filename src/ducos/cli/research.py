@@ -3,7 +3,7 @@
 import json
 import textwrap
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -14,7 +14,7 @@ from ducos.models import MODELS
 from ducos.upscaling import Options
 
 
-@takes_options("accept_noncommercial")
+@takes_options("device", "threads", "accept_noncommercial")
 def train(
     options: Options,
     config: Annotated[Path | None, typer.Argument(help="TOML file, see configs/.")] = None,
@@ -56,7 +56,8 @@ def train(
     check_output_folder(out)
     from ducos.training import train as run
 
-    final = run(settings, out, resume=resume, overfit=overfit)
+    machine: dict[str, Any] = {"device": options.device, "threads": options.threads}
+    final = run(settings, out, resume=resume, overfit=overfit, **machine)
     if final:
         print(f"done: {final}")
     else:

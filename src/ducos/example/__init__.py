@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ducos.files import read_depth
-from ducos.upscaling import Result, default_model, super_resolve
+from ducos.upscaling import Options, Result, default_model, super_resolve
 
 FOLDER = Path(__file__).parent
 RGB, LOW, TRUTH = FOLDER / "rgb.png", FOLDER / "low.png", FOLDER / "truth.png"
@@ -28,15 +28,16 @@ def scores(result: Result[Any]) -> dict[str, float]:
 
 
 def run_demo(
-    out: Path, model: str | None, progress: Callable[[str], None] = lambda name: None
+    out: Path, options: Options | None = None, progress: Callable[[str], None] = lambda name: None
 ) -> dict[str, dict[str, Any]]:
     """Bicubic and the chosen model on the example: for each its figures and the files written."""
     out.mkdir(parents=True, exist_ok=True)
     truth = read_depth(TRUTH, unit="mm").depth
     made: dict[str, dict[str, Any]] = {}
-    for name in dict.fromkeys(["bicubic", model or default_model()]):
+    options = options or Options()
+    for name in dict.fromkeys(["bicubic", options.model or default_model()]):
         progress(name)
-        result = super_resolve(RGB, LOW, unit="mm", model=name)
+        result = super_resolve(RGB, LOW, options, unit="mm", model=name)
         files = [out / f"{Path(name).stem}.png", out / f"{Path(name).stem}-picture.png"]
         result.save(files[0])
         result.preview(files[1], truth=truth)
@@ -44,11 +45,11 @@ def run_demo(
     return made
 
 
-def run_selftest() -> dict:
+def run_selftest(options: Options | None = None) -> dict[str, Any]:
     """Figures of the models that ship with the package against the stored ones."""
     rows = []
     for name, stored in json.loads(STORED.read_text()).items():
-        measured = scores(super_resolve(RGB, LOW, unit="mm", model=name))["rmse_cm"]
+        measured = scores(super_resolve(RGB, LOW, options, unit="mm", model=name))["rmse_cm"]
         rows.append(
             {
                 "model": name,

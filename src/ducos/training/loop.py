@@ -49,19 +49,33 @@ DIVERGED = 1.5  # times bicubic's error, which even an untrained residual networ
 
 
 def train(
-    config: Config, out: Path, *, resume: bool = False, overfit: bool = False, quiet: bool = False
+    config: Config,
+    out: Path,
+    *,
+    resume: bool = False,
+    overfit: bool = False,
+    quiet: bool = False,
+    device: str = "auto",
+    threads: int | None = None,
 ) -> Path | None:
     """Train as configured into the folder `out`.
+
+    Args:
+        resume: go on with the run in `out`. overfit: repeat one batch. quiet: show no progress.
+        device: auto, cpu, cuda or mps; several processes share the GPUs out among them.
+        threads: of the processor, for each process; None: all.
 
     Returns:
         the path of the final weights, or None if the run was asked to stop before its end.
     """
     rank, world = join_processes()
     check_folder(out, resume=resume)
-    device = pick_device(rank)
-    check_machine(config, device, world)
+    place = pick_device(device, rank)
+    if threads is not None:
+        torch.set_num_threads(threads)
+    check_machine(config, place, world)
     spec = model_spec(config)
-    run = start_run(config, spec, device)
+    run = start_run(config, spec, place)
     if resume:
         restore(run, out / "last.safetensors")
     training_set, validation_set = open_data(config)

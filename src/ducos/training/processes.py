@@ -13,6 +13,8 @@ import torch
 import torch.distributed as dist
 from torch import Tensor, nn
 
+from ducos.upscaling import device_of
+
 
 def join_processes() -> tuple[int, int]:
     """(rank, number of processes) under torchrun, else (0, 1)."""
@@ -22,11 +24,12 @@ def join_processes() -> tuple[int, int]:
     return (dist.get_rank(), world) if world > 1 else (0, 1)
 
 
-def pick_device(rank: int = 0) -> torch.device:
-    """The process's GPU where there is one, else the CPU."""
-    if torch.cuda.is_available():
+def pick_device(name: str = "auto", rank: int = 0) -> torch.device:
+    """The device of a name; of several GPUs, this process's."""
+    device = device_of(name)
+    if device.type == "cuda" and device.index is None:
         return torch.device("cuda", rank % torch.cuda.device_count())
-    return torch.device("cpu")
+    return device
 
 
 HALF_PRECISION_TRIAL = """
