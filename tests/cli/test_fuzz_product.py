@@ -365,7 +365,7 @@ def check_arrays(depth: Any, rgb: Any, mask: Any, unit: str, scale: Any, model: 
     seed = len(shape) + len(unit)
     switches = {
         "keep_holes": bool(seed & 1),
-        "consistent": bool(seed & 2),
+        "mode": "faithful" if seed & 2 else "repair",
         "any_aspect": True,
         "sensor": list(SENSORS)[seed % len(SENSORS)],
     }

@@ -92,17 +92,6 @@ def test_provenance_and_kept_holes() -> None:
     assert kept.valid.mean() == pytest.approx(1 - 9 * 12 / (12 * 16))
 
 
-@pytest.mark.parametrize(("H", "W"), [(48, 64), (50, 61)])
-def test_a_consistent_result_shrinks_to_the_measurements(H: int, W: int) -> None:
-    rgb, depth = scene(12, 16, H, W)
-    depth[2:4, 5:8] = 0
-    loose = super_resolve(rgb, depth, model="bicubic", unit="m")
-    strict = super_resolve(rgb, depth, model="bicubic", unit="m", consistent=True)
-    assert loose.residual > 1e-3
-    assert strict.residual < 1e-4
-    assert (strict.depth > 0).all()
-
-
 def test_a_shift_brings_the_depth_onto_the_colours() -> None:
     rgb, depth = scene()
     # The same pair with its colours 5 px left and 3 px up: the depth lies right and below.
@@ -130,15 +119,6 @@ def test_a_network_sees_the_colours_where_the_depth_is() -> None:
         right = np.abs(getattr(moved, name)[here] - wanted).mean()
         wrong = np.abs(getattr(left_alone, name)[there] - wanted).mean()
         assert right < 0.2 * wrong
-
-
-def test_consistent_with_values_as_good_as_zero() -> None:
-    """Found by fuzzing: no factor leads from 1e-45 to 1."""
-    depth = np.full((5, 4), 1e-45, np.float32)
-    depth[[0, 1, 3], 0] = 1
-    picture = np.linspace(0, 1, 12, dtype=np.float32).reshape(4, 1, 3)
-    result = super_resolve(picture, depth, model="bicubic", consistent=True, any_aspect=True)
-    assert np.isfinite(result.depth).all()
 
 
 @pytest.mark.parametrize("shift", [(np.nan, 0), (0, np.inf), (1, 2, 3), "right"])

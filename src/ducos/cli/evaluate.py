@@ -15,7 +15,7 @@ from ducos.evaluation import RECIPES, find
 from ducos.files import check_output_folder
 from ducos.upscaling import Options, default_model, find_weights
 
-HOW = ("consistent", "tile", "device", "threads", "accept_noncommercial")
+HOW = ("mode", "noise", "tile", "device", "threads", "accept_noncommercial")
 
 
 @takes_options(*HOW)

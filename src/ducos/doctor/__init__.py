@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from ducos.doctor.examination import examine, look_at, place
     from ducos.doctor.findings import SEVERITIES, Finding, Report, as_json, as_lines, worst_of
     from ducos.doctor.picture import report_picture
+    from ducos.doctor.pixels import noise_of
     from ducos.doctor.recording import RecordingReport, examine_recording
     from ducos.doctor.refinement import View
     from ducos.doctor.registration import common_misalignment, misalignment

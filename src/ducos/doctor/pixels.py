@@ -67,6 +67,15 @@ def check_noise(low: DepthMap, facts: dict[str, Any]) -> Iterator[Finding]:
         )
 
 
+def noise_of(low: DepthMap) -> float:
+    """Standard deviation of the noise of a map, in its own unit, at its median depth."""
+    known = low.depth[low.valid]
+    relative = low.unit == "relative"
+    share = noise_level(low.depth, low.valid, relative)
+    of = np.percentile(known, 99) - np.percentile(known, 1) if relative else np.median(known)
+    return float(share * of)
+
+
 def noise_level(depth: Floats, valid: Mask, relative: bool) -> float:
     """Standard deviation of pixel noise as a share of the depth (of the range if relative).
 

@@ -54,8 +54,8 @@ def evaluate(
             name to list them under, if any.
         datasets: one or more specifications as for `open_dataset`, or datasets.
         scales: the protocol's own if empty; without effect where the data decide (`real`).
-        options: how the models run: consistent, tile, device, threads, accept_noncommercial. Units,
-            masks and sensors are the dataset's.
+        options: how the models run: mode, noise, tile, device, threads, accept_noncommercial.
+            Units, masks and sensors are the dataset's.
         out: folder for results.json, results.csv, predictions/ and pictures/.
         predictions: folder of files to score instead of running models: PAIR.npz (or another depth
             format) in DATASET/xSCALE/, DATASET/, xSCALE/ or the folder itself.

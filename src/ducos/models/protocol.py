@@ -25,6 +25,8 @@ class Model(nn.Module):
     takes_prompt: its `forward` also takes `prompt=`, what its prompt says about exactly this rgb,
         where training has it stored.
     takes_confidence: `valid` may also be weights in [0, 1], how far each measurement is trusted.
+    takes_noise: its `forward` also takes `noise=`, (B, 1, 1, 1) or (B, 1, h, w), one standard
+        deviation of low.
     in_strips: its `forward` also takes deferred maps (see `ducos.deferred`).
     prompt: its foundation model, or None.
     """
@@ -33,6 +35,7 @@ class Model(nn.Module):
     multiple: int = 1
     takes_prompt: bool = False
     takes_confidence: bool = False
+    takes_noise: bool = False
     in_strips: bool = False
     prompt: Any
 

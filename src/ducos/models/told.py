@@ -28,15 +28,20 @@ class Hints(nn.Embedding):
     def shift(self, told: Told | None, count: int) -> Tensor:
         """The sum of what the subjects mean to a batch of `count` maps, (B, C, 1, 1)."""
         rows, start = [], 0
-        for subject, words in self.subjects.items():
-            given = (told or {}).get(subject, words[0])
-            each = [given] * count if isinstance(given, str) else list(given)
-            if len(each) != count:
-                raise InputError(f"{count} maps are told {len(each)} words as their {subject}")
+        for subject, known in self.subjects.items():
+            each = self.words(subject, told, count)
             rows.append([start + self.place(subject, word) for word in each])
-            start += len(words)
+            start += len(known)
         index = torch.tensor(rows, device=self.weight.device)  # (subjects, B)
         return self(index).sum(0)[:, :, None, None]
+
+    def words(self, subject: str, told: Told | None, count: int) -> list[str]:
+        """What `count` maps are told about a subject, one word each."""
+        given = (told or {}).get(subject, self.subjects[subject][0])
+        each = [given] * count if isinstance(given, str) else list(given)
+        if len(each) != count:
+            raise InputError(f"{count} maps are told {len(each)} words as their {subject}")
+        return each
 
     def place(self, subject: str, word: str) -> int:
         """Where a word stands among those of its subject."""

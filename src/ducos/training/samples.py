@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from ducos.arrays import Floats, Mask, Size
+from ducos.hints import mode_of
 from ducos.normalise import Range
 from ducos.prompts import Prompt
 from ducos.training.prompt_cache import patch_place
@@ -97,7 +98,10 @@ class Patches:
             kind=patches[0].kind,
             scale=patches[0].scale,
             makers=makers,
-            told={"sensor": ("unknown",) * len(patches)},
+            told={
+                "mode": tuple(mode_of("auto", maker) for maker in makers),
+                "sensor": ("unknown",) * len(patches),
+            },
             **measured,
         )
 

@@ -15,7 +15,7 @@ from typing import Any
 from ducos.doctor import parse_shift
 from ducos.errors import InputError
 from ducos.files import existing_file, given_meaning
-from ducos.hints import SENSORS, check_sensor
+from ducos.hints import MODES, SENSORS, check_sensor, mode_of
 from ducos.upscaling.weights import find_weights
 
 MEMORY: dict[str, int | None] = {"auto": 10**9, "off": None}
@@ -49,6 +49,19 @@ class Options:
         " Where it is 0, depth is invalid.",
         Path | None,
     )
+    mode: str = option(
+        "auto",
+        "What the result owes to the measurements: "
+        + "; ".join(f"{name} ({about})" for name, about in MODES.items())
+        + "; auto repairs maps of --sensor tof and is faithful to all others.",
+        str,
+    )
+    noise: float | None = option(
+        None,
+        "Of the measurements, one standard deviation in metres: a faithful result stays within two"
+        " of them. Default: estimated from the map.",
+        float | None,
+    )
     sensor: str = option(
         "unknown",
         "What made the depth map, if you know: "
@@ -57,7 +70,6 @@ class Options:
         str,
     )
     keep_holes: bool = option(False, "Leave holes invalid instead of filling them.", bool)
-    consistent: bool = option(False, "Make the result agree with the input when shrunk.", bool)
     any_aspect: bool = option(False, "Accept differing aspect ratios.", bool)
     shift: str | tuple[float, float] = option(
         "check",
@@ -90,6 +102,9 @@ class Options:
     def __post_init__(self) -> None:
         given_meaning(self.unit, self.scale)
         check_sensor(self.sensor)
+        mode_of(self.mode, self.sensor)
+        if self.noise is not None and not 0 <= self.noise < float("inf"):
+            raise InputError(f"noise is a standard deviation, 0 or more, got {self.noise:g}")
         parse_shift(self.shift)
         memory_limit(self.tile)
         check_device(self.device)

@@ -5,6 +5,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor, nn
 
+from ducos.hints import mode_of
 from ducos.models import Prediction, as_model, needs_strips, predict_in_strips
 from ducos.normalise import range_of
 from ducos.resize import bilinear, fill_holes, masked_bicubic
@@ -17,7 +18,9 @@ def predict(
     valid: Tensor,
     *,
     confidence: Tensor | None = None,
+    mode: str = "auto",
     sensor: str = "unknown",
+    noise: float | None = None,
     memory: int | None = None,
     progress: Callable[[float], None] | None = None,
 ) -> Prediction:
@@ -26,7 +29,8 @@ def predict(
     Args:
         rgb: (B, 3, H, W) in [0, 1]; low: (B, 1, h, w) metres; valid: (B, 1, h, w) bool.
         confidence: (B, 1, h, w) in [0, 1], how far each measurement is trusted; None: all alike.
-        sensor: one of SENSORS, for networks that can be told.
+        mode: auto or one of MODES, sensor: one of SENSORS; for networks that can be told.
+        noise: one standard deviation of low in metres, for networks that take it; None: none.
         memory: bytes the pass may take; beyond them one image goes strip by strip, if it can.
     """
     size = (min(low.shape[-2], rgb.shape[-2]), min(low.shape[-1], rgb.shape[-1]))
@@ -38,16 +42,19 @@ def predict(
     filled = fill_holes(low, valid, rgb) if confidence is None else doubted(low, trust, rgb)
     normalised = limits.apply(filled)
     full = (rgb.shape[-2], rgb.shape[-1])
-    network, told = as_model(model), {"sensor": sensor}
+    network, told = as_model(model), {"mode": mode_of(mode, sensor), "sensor": sensor}
+    known: dict[str, Tensor] = {}
+    if network.takes_noise and noise is not None:
+        known["noise"] = noise / limits.span
     if network.takes_confidence:
         valid = trust
     prediction: Prediction
     if memory is not None and rgb.shape[0] == 1 and needs_strips(network, full, memory):
         prediction = predict_in_strips(
-            network, rgb, normalised, valid, told, memory=memory, progress=progress
+            network, rgb, normalised, valid, told, **known, memory=memory, progress=progress
         )
     else:
-        prediction = network(rgb, normalised, valid, told)
+        prediction = network(rgb, normalised, valid, told, **known)
     depth = limits.undo(prediction.depth)
     aux = dict(prediction.aux)
     if "sigma" in aux:

@@ -11,6 +11,7 @@ from ducos.cameras import Camera, Cloud, Mesh, checked_camera, mesh, point_cloud
 from ducos.doctor import Correction
 from ducos.errors import InputError
 from ducos.files import DepthMap, Written, is_tensor, write_depth
+from ducos.hints import mode_of
 from ducos.pictures import comparison, write_image
 from ducos.upscaling.options import Options
 
@@ -34,6 +35,7 @@ class Result(Generic[Map]):
     image: (H, W, 3) colours in [0, 1]. low: the measurements as they were used, registered if
     asked for. model: which model ran.
     residual: RMS difference between the shrunk result and the valid input, same unit as depth.
+    noise: of the input, one standard deviation in the same unit; given, or estimated.
     shift: where the depth lay on the image, and what was done about it.
     notes: sentences on what was done; warnings: sentences on what should be looked at.
     """
@@ -46,6 +48,7 @@ class Result(Generic[Map]):
     low: DepthMap
     model: str
     residual: float
+    noise: float
     shift: Correction
     options: Options
     notes: tuple[str, ...] = ()
@@ -121,6 +124,7 @@ class Result(Generic[Map]):
         source, shown = _array(self.source), _array(self.depth)[_array(self.valid)]
         return {
             "model": self.model,
+            "mode": mode_of(self.options.mode, self.options.sensor),
             "sensor": self.options.sensor,
             "size": list(source.shape),
             "input_size": list(self.low.depth.shape),
@@ -130,6 +134,7 @@ class Result(Generic[Map]):
             "min": float(shown.min()),
             "max": float(shown.max()),
             "residual": self.residual,
+            "noise": self.noise,
             "shift": vars(self.shift),
             "notes": list(self.notes),
             "warnings": list(self.warnings),
@@ -141,11 +146,13 @@ class Result(Generic[Map]):
         metres = " m" if self.metric else ""
         shown = _array(self.depth)[_array(self.valid)]
         holes = 100 * self.share_of_holes
+        mode = mode_of(self.options.mode, self.options.sensor)
         return [
             *self.notes,
-            f"{w}×{h} → {W}×{H} with {self.model}; {holes:.1f} % holes in the input",
+            f"{w}×{h} → {W}×{H} with {self.model}, mode {mode}; {holes:.1f} % holes in the input",
             f"depth {float(shown.min()):.3f} to {float(shown.max()):.3f}{metres}",
-            f"consistency with the input: {self.residual:.4f}{metres} RMS",
+            f"consistency with the input: {self.residual:.4f}{metres} RMS; "
+            f"noise of the input: {self.noise:.4f}{metres}",
         ]
 
     @property

@@ -17,12 +17,12 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from ducos.cameras import registered
-from ducos.doctor import Correction, shift_to_undo
+from ducos.doctor import Correction, noise_of, shift_to_undo
 from ducos.errors import InputError
 from ducos.files import DepthMap, check_sizes, is_tensor, read_colour, read_low
 from ducos.models import Prediction
 from ducos.resize import moved
-from ducos.upscaling.consistency import disagreement, make_consistent, trace
+from ducos.upscaling.consistency import disagreement, trace
 from ducos.upscaling.loading import device_of, load
 from ducos.upscaling.options import OPTIONS, Options, is_name, memory_limit
 from ducos.upscaling.prediction import predict
@@ -86,8 +86,9 @@ class Upscaler:
         check_sizes(image.shape[:2], low.depth.shape, options.any_aspect)
         shift = shift_to_undo(options.shift, image, low)
         steps = whole_steps(shift, image.shape[:2])
+        noise = noise_of(low) if options.noise is None else options.noise
         with computing(options.threads), self.evaluating():
-            prediction = self.predict(image, low, steps, options, progress)
+            prediction = self.predict(image, low, steps, options, noise, progress)
         tensors, residual = finished(prediction, low, steps, options)
         maps: dict[str, Any] = dict(tensors)
         if not is_tensor(depth):
@@ -100,6 +101,7 @@ class Upscaler:
             low=low,
             model=self.name,
             residual=residual,
+            noise=noise,
             shift=shift,
             options=options,
             notes=tuple(notes),
@@ -112,6 +114,7 @@ class Upscaler:
         low: DepthMap,
         steps: tuple[int, int],
         options: Options,
+        noise: float,
         progress: Progress | None,
     ) -> Prediction:
         """The network's answer (1, 1, H, W) in metres, where the measurements lie."""
@@ -124,7 +127,9 @@ class Upscaler:
                 self.network,
                 *(x.to(self.device) for x in inputs),
                 confidence=None if trust is None else trust.to(self.device),
+                mode=options.mode,
                 sensor=options.sensor,
+                noise=noise,
                 memory=memory_limit(options.tile),
                 progress=progress,
             )
@@ -153,8 +158,6 @@ def finished(
     nearest_measured = float(low.depth[low.valid].min(initial=np.inf))
     if 0 < nearest_measured < np.inf:
         full = full.clamp_min(0.5 * nearest_measured)
-    if options.consistent:
-        full = make_consistent(full, measured, valid)
     residual = disagreement(full, measured, valid)
     source = trace(valid, (full.shape[-2], full.shape[-1]))
     sigma = prediction.aux.get("sigma")

@@ -114,6 +114,22 @@ def spline_mean(low: Tensor, window: Window) -> Tensor:
     return tall
 
 
+def nearest_of(low: Tensor, window: Window) -> Tensor:
+    """The low-resolution pixel that each output pixel lies in: (B, 1, h, w) -> (B, 1, H, W)."""
+    row = torch.where(window.row_phase < 0.5, window.rows[:, 1], window.rows[:, 2])
+    column = torch.where(window.column_phase < 0.5, window.columns[:, 1], window.columns[:, 2])
+    return low[:, :, window.reached].index_select(3, column).index_select(2, row)
+
+
+def linear_of(low: Tensor, window: Window) -> Tensor:
+    """Linear interpolation between low-resolution pixels: (B, 1, h, w) -> (B, 1, H, W)."""
+    reached = low[:, :, window.reached]
+    left, right = (reached.index_select(3, window.columns[:, b]) for b in (1, 2))
+    wide = torch.lerp(left, right, window.column_phase)
+    above, below = (wide.index_select(2, window.rows[:, a]) for a in (1, 2))
+    return torch.lerp(above, below, window.row_phase[:, None])
+
+
 def local_contrast(low: Tensor, window: Window) -> tuple[Tensor, Tensor]:
     """Spline-weighted mean and twice the standard deviation of the neighbours, both (B, 1, H, W).
 

@@ -23,7 +23,7 @@ from ducos.models.ducos.fusion import (
 )
 from ducos.models.ducos.guide import WINDOWS
 from ducos.models.ducos.image_branch import ImageBranch
-from ducos.models.ducos.mixing import MixingTail
+from ducos.models.ducos.mixing import MixingTail, tolerated
 from ducos.models.prediction import Prediction
 from ducos.models.protocol import Model, Told
 from ducos.models.told import Hints
@@ -51,12 +51,14 @@ class DuCosCompact(Model):
         wide: if guided, regress over a wide neighbourhood, too.
         align: project every stage for the alignment constraint.
         told: subject -> words that the network can be told about a map, the one for "not known"
-            first: {"sensor": ["unknown", "tof", ...]}.
+            first: {"mode": ["faithful", "repair"], "sensor": ["unknown", "tof", ...]}. Where the
+            mode is "faithful", the result, shrunk, agrees with the measurements within their noise.
     """
 
     multiple = 32  # the coarsest map of `tiny` then covers exactly the padded image
     takes_prompt = True
     takes_confidence = True
+    takes_noise = True
     in_strips = True
 
     def __init__(
@@ -117,8 +119,12 @@ class DuCosCompact(Model):
         valid: Tensor | None = None,
         told: Told | None = None,
         prompt: Prompt | None = None,
+        noise: Tensor | None = None,
     ) -> Prediction:
-        """rgb (B, 3, H, W) in [0, 1], low (B, 1, h, w) normalised -> depth (B, 1, H, W)."""
+        """rgb (B, 3, H, W) in [0, 1], low (B, 1, h, w) normalised -> depth (B, 1, H, W).
+
+        noise (B, 1, 1, 1) or (B, 1, h, w): of low, one standard deviation; None: none.
+        """
         H, W = rgb.shape[-2:]
         if prompt is None:
             prompt = run_prompt(self.prompt, pad_to_multiple(rgb, self.multiple))
@@ -127,7 +133,7 @@ class DuCosCompact(Model):
         relative = prompt.depth
         del prompt  # in strips, the tail needs its room
         if self.mixes:
-            prediction = self.tail(features, around)
+            prediction = self.tail(features, around, self.tolerance(around, told, noise))
         else:
             out = F.pixel_shuffle(self.tail(features), self.stride)[..., :H, :W]
             prediction = Prediction(around.upsampled + out)
@@ -136,6 +142,21 @@ class DuCosCompact(Model):
             prediction.aux["prompt_depth"] = relative[..., :H, :W]
             prediction.aux["prompt_inverse"] = self.prompt.inverse
         return prediction
+
+    def tolerance(self, around: Around, told: Told | None, noise: Tensor | None) -> Tensor | None:
+        """How far the result, shrunk, may lie from each measurement, (B, 1, h, w): of maps whose
+        mode is faithful. Others owe nothing; None if that is so of all."""
+        if self.hints is None or "mode" not in self.subjects:
+            return None
+        words = self.hints.words("mode", told, len(around.low))
+        owes = [word == "faithful" for word in words]
+        if not any(owes):
+            return None
+        tolerance = tolerated(around, noise)
+        if all(owes):
+            return tolerance
+        free = torch.tensor([not each for each in owes], device=tolerance.device)
+        return tolerance.masked_fill(free[:, None, None, None], torch.inf)
 
     def start(self, rgb: Tensor, around: Around, told: Told | None) -> Tensor:
         """D_1 (B, C, H/s, W/s), shifted by what the network is told."""

@@ -7,6 +7,7 @@ filled in, and yields an uncertainty: the weighted spread of the neighbours, sca
 doubt.
 """
 
+from collections.abc import Callable
 from functools import partial
 from typing import NamedTuple
 
@@ -16,7 +17,15 @@ from torch import Tensor, nn
 
 from ducos.deferred import kept, local, whole
 from ducos.errors import InputError
-from ducos.models.ducos.around import TAPS, Around, mix, spline_logits
+from ducos.models.ducos.around import (
+    TAPS,
+    Around,
+    Window,
+    linear_of,
+    mix,
+    nearest_of,
+    spline_logits,
+)
 from ducos.models.prediction import Prediction
 from ducos.resize import bicubic
 
@@ -24,6 +33,9 @@ MAPS = (TAPS**2, 1, 1, 1, 1, 1)  # logits, level, focus, detail, trust, doubt
 CACHED_ROWS = 16
 FILLED_IN = 2.0  # logit that a filled-in value lacks beside a measurement: an eighth of its weight
 BEYOND = 0.03  # of the range of the neighbours: more shows as a fringe along strong edges
+SIGMAS = 2.0  # of the noise: how far a faithful result may lie from a measurement
+EDGE = 12.0  # of the noise: measurements around that differ by more are an edge, not noise
+OPERATOR = 0.05  # of the range of the measurements around: what one says about how sensors shrink
 
 
 def hand_back(
@@ -41,6 +53,52 @@ def within_reach(depth: Tensor, around: Around) -> Tensor:
     lowest, highest = torch.aminmax(around.neighbours, dim=1, keepdim=True)
     beyond = BEYOND * (highest - lowest)
     return torch.minimum(torch.maximum(depth, lowest - beyond), highest + beyond)
+
+
+def agreeing(depth: Tensor, around: Around, tolerance: Tensor) -> Tensor:
+    """depth (B, 1, H, W), moved until the mean over each measurement's area (B, 1, h, w) is within
+    the tolerance of what was measured.
+
+    Smoothly at first, then cell by cell for the small rest, so that hardly any cell border shows.
+    At ratio 1 no pixel is then farther from its measurement than that.
+    """
+    low, valid = around.low, around.valid
+    for grow in (linear_of, linear_of, nearest_of):
+        depth = kept(depth)
+        shrunk = whole(F.interpolate(depth, size=(low.shape[-2], low.shape[-1]), mode="area"))
+        missing = low - shrunk
+        excess = missing - torch.minimum(torch.maximum(missing, -tolerance), tolerance)
+        if valid is not None:
+            excess = excess * valid
+        depth = local(partial(moved_by, excess, grow), depth, around, channels=1)
+    return depth
+
+
+def moved_by(
+    excess: Tensor, grow: Callable[[Tensor, Window], Tensor], depth: Tensor, around: Around
+) -> Tensor:
+    """depth (B, 1, H, W) plus what its measurements still lack (B, 1, h, w)."""
+    return depth + grow(excess, around.window)
+
+
+def tolerated(around: Around, noise: Tensor | None) -> Tensor:
+    """How far a faithful result, shrunk by area, may lie from each measurement, (B, 1, h, w).
+
+    noise (B, 1, 1, 1) or (B, 1, h, w): one standard deviation; it may be taken away where the
+    measurements differ by no more than noise does, not at edges. Sensors do not all take the mean
+    over a pixel's area; what else they may do (bicubic, a point) shows where depth changes, and not
+    at ratio 1.
+    """
+    low = around.low
+    highest, lowest = F.max_pool2d(low, 3, 1, 1), -F.max_pool2d(-low, 3, 1, 1)
+    down, across = around.ratio
+    grown = 1 - 1 / max(down * across, 1.0)
+    spread = highest - lowest
+    tolerance = OPERATOR * grown * spread
+    if noise is None:
+        return tolerance
+    noise = noise.clamp_min(1e-9)
+    return tolerance + SIGMAS * noise / (1 + (spread / (EDGE * noise)) ** 2)
 
 
 def expected_error(spread: Tensor, contrast: Tensor, doubt: Tensor) -> Tensor:
@@ -88,8 +146,14 @@ class MixingTail(nn.Module):
             self.predict.weight.mul_(0.1)  # start near the plain spline mean
         self.predict.bias = nn.Parameter(bias.repeat_interleave(stride**2))
 
-    def forward(self, features: Tensor, around: Around) -> Prediction:
-        """features (B, C, ≥H/stride, ≥W/stride) -> depth and sigma (B, 1, H, W)."""
+    def forward(
+        self, features: Tensor, around: Around, tolerance: Tensor | None = None
+    ) -> Prediction:
+        """features (B, C, ≥H/stride, ≥W/stride) -> depth and sigma (B, 1, H, W).
+
+        tolerance (B, 1, h, w): how far the result, shrunk, may lie from each measurement; None: no
+            matter.
+        """
         H, W = around.size
         maps = F.pixel_shuffle(self.predict(features), self.stride)[..., :H, :W]
         depth, weights, trust, sigma = local(
@@ -103,7 +167,10 @@ class MixingTail(nn.Module):
                 partial(hand_back, missing), depth, weights, trust, around, channels=1
             )
             depth = kept(corrected, over=depth)
-        return Prediction(local(within_reach, depth, around, channels=1), {"sigma": sigma})
+        depth = local(within_reach, depth, around, channels=1)
+        if tolerance is not None:
+            depth = agreeing(depth, around, tolerance)
+        return Prediction(depth, {"sigma": sigma})
 
     @staticmethod
     def missing(depth: Tensor, around: Around) -> Tensor:

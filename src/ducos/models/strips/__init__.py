@@ -37,6 +37,7 @@ def predict_in_strips(
     valid: Tensor | None = None,
     told: Told | None = None,
     *,
+    noise: Tensor | None = None,
     memory: int,
     progress: Callable[[float], None] | None = None,
 ) -> Prediction:
@@ -46,6 +47,7 @@ def predict_in_strips(
     Args:
         model: one that says `in_strips`, in eval mode.
         rgb: (1, 3, H, W) in [0, 1]; low: (1, 1, h, w) normalised; valid: (1, 1, h, w) bool.
+        noise: for models that take it, see `Model.takes_noise`.
         memory: bytes for everything but input, output, the network itself and a prompt that runs at
             a working size of its own. What does not fit goes to temporary files.
         progress: called with the share of the work that is done, rising to 1.
@@ -62,9 +64,10 @@ def predict_in_strips(
         raise InputError(f"memory must be a positive number of bytes, got {memory}")
     device = next(model.parameters()).device
     valid = None if valid is None else valid.to(device)
+    known = {} if noise is None else {"noise": noise.to(device)}
 
     def run(work: Workspace) -> Prediction:
-        whole = model(work.given(rgb), work.given(low), valid, told)
+        whole = model(work.given(rgb), work.given(low), valid, told, **known)
         sigma = whole.aux.get("sigma")
         depth = work.tensor(whole.depth)
         return Prediction(depth, {} if sigma is None else {"sigma": work.tensor(sigma)})
