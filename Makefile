@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-QUICK := tests/test_architecture.py tests/test_tables.py tests/test_normalise.py tests/test_resize.py \
+QUICK := tests/test_architecture.py tests/test_docs.py tests/test_tables.py tests/test_normalise.py tests/test_resize.py \
   tests/upscaling tests/cameras tests/pictures tests/degrade tests/data tests/cli/test_waiting.py \
   tests/models/test_mixing.py tests/models/test_guide.py tests/models/test_shipped_weights.py \
   tests/training/test_dual.py tests/training/test_losses.py tests/evaluation/test_metrics.py

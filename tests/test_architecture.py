@@ -205,3 +205,21 @@ def test_no_machine_is_mentioned() -> None:
                 text = path.read_text(encoding="utf-8", errors="replace")
                 found += [f"{path.name}: {match.group()}" for match in machine.finditer(text)]
     assert not found
+
+
+def test_the_page_shows_the_package_as_it_is() -> None:
+    """Picture and flows of docs/architecture.md, drawn again: python scripts/architecture.py."""
+    script = [sys.executable, str(REPOSITORY / "scripts" / "architecture.py"), "--check"]
+    finished = subprocess.run(script, capture_output=True, text=True, timeout=240)
+    assert finished.returncode == 0, finished.stderr
+
+
+def test_the_page_sends_nobody_to_a_missing_file() -> None:
+    text = (REPOSITORY / "docs" / "architecture.md").read_text(encoding="utf-8")
+    rows = [line for line in text.splitlines() if line.startswith("| ")][1:]
+    assert len(rows) > 20
+    for row in rows:
+        first, *others = re.findall(r"`([\w/]+(?:\.py|/))", row.split("|")[2])
+        for place in (first, *others):
+            beside = PACKAGE / Path(first).parent if first.endswith(".py") else PACKAGE / first
+            assert (PACKAGE / place).exists() or (beside / place).exists(), place

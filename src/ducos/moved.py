@@ -27,9 +27,9 @@ ROOMS = {
     "ducos.protocols": "ducos.evaluation",
     "ducos.registration": "ducos.cameras",
     "ducos.train": "ducos.training",
-    "ducos.degrade.sensors": "ducos.degrade",
+    "ducos.degrade.sensors": "ducos.degrade.devices",
 }
-"""Old module -> the room whose `__init__` has its names now."""
+"""Old module -> the room, or the module, that has its names now."""
 
 
 class OldNames(MetaPathFinder, Loader):

@@ -1,4 +1,4 @@
-"""Bytes <-> arrays: one module per family of formats, nothing about what the numbers mean (`io`).
+"""Bytes <-> arrays: one module per family of formats; what the numbers mean is said by `units`.
 
 Every reader keeps three promises, whatever the bytes:
 
