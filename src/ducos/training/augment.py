@@ -14,13 +14,18 @@ from ducos.errors import needed
 from ducos.hints import SENSORS
 from ducos.training.changes import (
     add_grain,
+    add_noise,
     add_shadows,
     blur_depth,
+    cast_shadows,
     corrupt_image,
+    fray_edges,
+    grow_silhouettes,
     jitter_edges,
     measure_again,
     punch_holes,
     recolour,
+    round_disparity,
 )
 from ducos.training.samples import Patch, Patches
 
@@ -66,6 +71,24 @@ def turn(patch: Patch, on: float, rng: Rng) -> None:
     if transpose and on:
         patch.transpose = True
         patch.turn(lambda m: np.swapaxes(m, 0, 1))
+
+
+def fatten(patch: Patch, share: float, rng: Rng) -> None:
+    """Silhouettes of the ground truth grow or shrink."""
+    if rng.random() < share:
+        patch.target = grow_silhouettes(patch.target, patch.valid, rng)
+
+
+def ragged(patch: Patch, share: float, rng: Rng) -> None:
+    """Edges of the ground truth are ragged."""
+    if rng.random() < share:
+        patch.target, patch.valid = fray_edges(patch.target, patch.valid, rng)
+
+
+def disparity_steps(patch: Patch, share: float, rng: Rng) -> None:
+    """The ground truth comes in steps of inverse depth."""
+    if rng.random() < share:
+        patch.target = round_disparity(patch.target, patch.valid, rng)
 
 
 def invert(patch: Patch, share: float, rng: Rng) -> None:
@@ -152,6 +175,24 @@ def some(rgb: Tensor, share: float, change: Any, rng: Rng) -> Tensor:
 def holes(patches: Patches, share: float, rng: Rng) -> None:
     """Some low-resolution maps get holes."""
     patches.low_valid = punch_holes(patches.low_valid, share, rng)
+
+
+def shadow_holes(patches: Patches, share: float, rng: Rng) -> None:
+    """Some low-resolution maps have no measurements where a second viewpoint sees nothing."""
+    patches.low_valid = patches.low_valid.clone()
+    for i in np.flatnonzero(rng.random(len(patches.low)) < share):
+        known = patches.low[i, 0].numpy(), patches.low_valid[i, 0].numpy()
+        kept = cast_shadows(*known, bool(patches.inverse[i]), rng)
+        patches.low_valid[i, 0] = torch.from_numpy(kept)
+
+
+def input_noise(patches: Patches, share: float, rng: Rng) -> None:
+    """Some low-resolution maps have noise that the ground truth does not have."""
+    patches.low, patches.noise = patches.low.clone(), patches.noise.clone()
+    for i in np.flatnonzero(rng.random(len(patches.low)) < share):
+        known = patches.low[i, 0].numpy(), patches.low_valid[i, 0].numpy()
+        noisy, patches.noise[i] = add_noise(*known, rng)
+        patches.low[i, 0] = torch.from_numpy(noisy)
 
 
 def hint(patches: Patches, share: float, rng: Rng) -> None:

@@ -92,6 +92,24 @@ AUGMENTATIONS: dict[str, AugmentationEntry] = {
         needs="flip",
         draws_when_off=True,
     ),
+    "fatten": AugmentationEntry(
+        own("fatten"),
+        "Share of patches whose ground truth has silhouettes that are fattened or shrunk by 1 to 5"
+        " pixels, mostly 1 or 2, as the maps of real cameras have.",
+        maps=("resampled",),
+    ),
+    "ragged": AugmentationEntry(
+        own("ragged"),
+        "Share of patches whose ground truth has ragged edges, in blocks of 2 to 8 pixels, as"
+        " stereo and structured light leave them.",
+        maps=("resampled",),
+    ),
+    "disparity_steps": AugmentationEntry(
+        own("disparity_steps"),
+        "Share of patches whose ground truth is rounded in inverse depth, with 20 to 400 steps at"
+        " the median depth.",
+        maps=("resampled",),
+    ),
     "invert": AugmentationEntry(
         own("invert"),
         "Share of resampled patches turned into inverse depth, as in Middlebury.",
@@ -157,6 +175,20 @@ AUGMENTATIONS: dict[str, AugmentationEntry] = {
         "Share of patches whose low-resolution map gets holes.",
         stage="input",
         draws_when_off=True,
+    ),
+    "shadow_holes": AugmentationEntry(
+        own("shadow_holes"),
+        "Share of patches whose low-resolution map has holes beside near things, on one side of"
+        " them, as wide as an occlusion shadow, and a few specks.",
+        stage="input",
+        maps=("resampled", "simulated"),
+    ),
+    "input_noise": AugmentationEntry(
+        own("input_noise"),
+        "Share of patches whose low-resolution map has noise of 0.1 to 1.5 % of its range that the"
+        " ground truth does not have; the batch says how much.",
+        stage="input",
+        maps=("resampled",),
     ),
     "hint": AugmentationEntry(
         own("hint"),

@@ -85,6 +85,9 @@ class DataConfig(Section):
     scales: tuple[float, float] = Field(
         (2.0, 16.0), description="smallest and largest; one is drawn per batch"
     )
+    anisotropy: float = Field(
+        0.0, ge=0, le=0.5, description="share of batches whose scale differs across and down"
+    )
     degradations: dict[str, float] = Field(
         default_factory=lambda: {"bicubic": 1.0},
         description="name -> share; `sensor` takes the low-resolution maps of the dataset itself",

@@ -20,7 +20,7 @@ from torch import Tensor, nn
 from torch.utils.data import DataLoader, Sampler
 
 from ducos.data import Dataset
-from ducos.models import ModelSpec, Prediction
+from ducos.models import ModelSpec, Prediction, as_model
 from ducos.training.config import Config
 from ducos.training.curves import draw_curves
 from ducos.training.log import MetricsLog, ProgressBar
@@ -246,6 +246,8 @@ class Trainer:
 def forward(model: nn.Module, batch: Batch, precision: str) -> Prediction:
     """The network's answer, always in float32: losses are small differences."""
     known: dict[str, Any] = {} if batch.prompt is None else {"prompt": batch.prompt}
+    if as_model(model).takes_noise:
+        known["noise"] = batch.noise[:, None, None, None]
     with torch.autocast(batch.rgb.device.type, torch.bfloat16, enabled=precision == "bfloat16"):
         prediction: Prediction = model(batch.rgb, batch.low, batch.low_valid, batch.told, **known)
     return Prediction(prediction.depth.float(), {n: widen(v) for n, v in prediction.aux.items()})

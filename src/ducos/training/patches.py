@@ -27,7 +27,10 @@ from ducos.training.measured import common_ratio, cut_measured, patch_sides
 from ducos.training.prompt_cache import FeatureCache, cut
 from ducos.training.samples import Batch, Patch, Patches
 
+AS_LARGE = 1.1  # scales below are 1
 REACH = 0.25  # truth farther outside the measured range than this share of it cannot be known
+
+MOST_ANISOTROPIC = 5 / 3  # scale of one axis relative to the other
 
 
 class PatchBatches:
@@ -40,6 +43,8 @@ class PatchBatches:
             map has this many pixels (rounded up to a multiple of 32 pixels of the image).
         scales: (smallest, largest); one scale is drawn per batch, log-uniformly, so that all its
             low-resolution maps have one size.
+        anisotropy: share of batches whose scale differs across and down, by up to two thirds; both
+            stay within `scales`.
         degradations: name -> share, drawn per batch; `sensor` takes the pairs' own maps.
         augmentations: name -> strength; those left out have the default of AUGMENTATIONS.
         cache: stored features of a frozen prompt; batches then carry their part of them.
@@ -56,6 +61,7 @@ class PatchBatches:
         augmentations: Mapping[str, float],
         seed: int,
         measurements: int = 1,
+        anisotropy: float = 0.0,
         cache: FeatureCache | None = None,
     ):
         check_degradations(degradations)
@@ -66,6 +72,7 @@ class PatchBatches:
         self.crop = crop
         self.measurements = measurements
         self.scales = scales
+        self.anisotropy = anisotropy
         self.degradations = degradations
         self.strengths = strengths(**augmentations)
         self.seed = seed
@@ -86,6 +93,8 @@ class PatchBatches:
         shares = np.array([self.degradations[name] for name in names], float)
         smallest, largest = self.scales
         scale = float(np.exp(rng.uniform(np.log(smallest), np.log(largest))))
+        if scale < AS_LARGE:  # or maps as large as their images, which are common, never came up
+            scale = 1.0
         name = names[int(rng.choice(len(names), p=shares / shares.sum()))]
         pairs = [self.dataset[int(index)] for index in chosen]
         if name == SENSOR:
@@ -113,24 +122,34 @@ class PatchBatches:
             inverse=patches.inverse,
             prompt=self.stored_prompt(pairs, patches.places, target.shape[-1]),
             told=patches.told,
+            noise=patches.noise / limits.span.flatten(),
         )
 
     def simulated(
         self, pairs: list[Pair], name: str, scale: float, rng: np.random.Generator
     ) -> Patches:
         """Patches whose low-resolution map is made of the ground truth."""
-        side = max(self.crop, math.ceil(self.measurements * scale / 32) * 32)
+        down, across = self.ratios(scale, rng)
+        side = max(self.crop, math.ceil(self.measurements * max(down, across) / 32) * 32)
         kind = DEGRADATIONS[name].kind
         drawn = [self.patch(pair, side, scale, kind, rng) for pair in pairs]
         patches = Patches.of(drawn, [name] * len(pairs))
         generator = torch.Generator().manual_seed(int(rng.integers(2**62)))
         scene = replace(patches)  # what the sensor sees need not be what the network is shown
         augment("scene", scene, self.strengths, rng)
-        size = low_size((side, side), scale)
+        size = low_size((side, side), down)[0], low_size((side, side), across)[1]
         patches.low, patches.low_valid = DEGRADATIONS[name](
             scene.target, scene.valid, scene.rgb, size, generator
         )
         return patches
+
+    def ratios(self, scale: float, rng: np.random.Generator) -> tuple[float, float]:
+        """The scale down and across; without `anisotropy` nothing is drawn."""
+        if not self.anisotropy or rng.random() >= self.anisotropy:
+            return scale, scale
+        factor = MOST_ANISOTROPIC ** rng.uniform(-1, 1)
+        other = float(np.clip(scale * factor, *self.scales))
+        return (scale, other) if rng.random() < 0.5 else (other, scale)
 
     def patch(
         self, pair: Pair, side: int, scale: float, kind: str, rng: np.random.Generator

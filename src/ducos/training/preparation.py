@@ -94,6 +94,7 @@ def open_batches(
         crop=config.data.crop,
         measurements=config.data.measurements,
         scales=config.data.scales,
+        anisotropy=config.data.anisotropy,
         degradations=config.data.degradations,
         augmentations=config.data.augmentations,
         seed=config.train.seed,

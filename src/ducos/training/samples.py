@@ -65,7 +65,8 @@ class Patches:
     """Those of one batch, in the dataset's unit: rgb (B,3,n,n), target and valid (B,1,n,n), low and
     low_valid (B,1,m,m), empty until they are made; inverse (B,); places (B,2,3) of the colours in
     their images; kind and scale as of `Patch`; makers: the sensor of each map; told: what the
-    network is told about each, subject -> words."""
+    network is told about each, subject -> words; noise (B,): standard deviation of what noise was
+    added to `low`, in its unit."""
 
     rgb: Tensor
     target: Tensor
@@ -78,6 +79,7 @@ class Patches:
     told: dict[str, tuple[str, ...]]
     low: Tensor = field(default_factory=lambda: torch.empty(0))
     low_valid: Tensor = field(default_factory=lambda: torch.empty(0, dtype=torch.bool))
+    noise: Tensor = field(default_factory=lambda: torch.empty(0))
 
     @classmethod
     def of(cls, patches: Sequence[Patch], makers: Sequence[str]) -> "Patches":
@@ -102,6 +104,7 @@ class Patches:
                 "mode": tuple(mode_of("auto", maker) for maker in makers),
                 "sensor": ("unknown",) * len(patches),
             },
+            noise=torch.zeros(len(patches)),
             **measured,
         )
 
@@ -118,7 +121,8 @@ class Batch:
     from `low` alone; low_valid, valid: their masks, `valid` without what no one could tell from
     this `low` (the room beyond a sensor's reach); inverse (B,): target is inverse depth; prompt:
     stored features of these patches, where a cache was given; told: what the network is told about
-    each patch, subject -> words."""
+    each patch, subject -> words; noise (B,): standard deviation of the noise that `low` has and
+    `target` has not, in their normalised unit; 0 where none was added."""
 
     rgb: Tensor
     low: Tensor
@@ -129,6 +133,11 @@ class Batch:
     inverse: Tensor
     prompt: Prompt | None = None
     told: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    noise: Tensor = field(default_factory=lambda: torch.empty(0))
+
+    def __post_init__(self) -> None:
+        if not len(self.noise):
+            self.noise = self.rgb.new_zeros(len(self.rgb))
 
     def part(self, start: int, stop: int) -> "Batch":
         """The samples start..stop, for one process of several."""
