@@ -2,9 +2,9 @@
 
     python benchmarks/hole_filling.py synth:data/heldout
 
-Method: ground truth of rendered scenes, shrunk by area, gets holes as a second camera's shadow leaves
-them (`training.changes.cast_shadows`) or as random blobs (`punch_holes`), seeded by the image. Mean
-absolute error in the holes in metres, mean over the images, for
+Method: ground truth of rendered scenes, shrunk by area, gets holes as a second camera's shadow
+leaves them (`training.changes.cast_shadows`) or as blobs (`punch_holes`), seeded by the image.
+Mean absolute error in the holes in metres, mean over the images, for
   continued   a smooth continuation without the image,
   alike       `resize.fill_holes` with the image, no preference for what is far,
   farther     the same as it is used: of depth in metres the farther value counts more,
@@ -50,9 +50,8 @@ if __name__ == "__main__":
     parser.add_argument("dataset", help="such as synth:data/heldout")
     dataset = open_dataset(parser.parse_args().dataset)
     print(__doc__.split("Method: ")[1].strip())
-    print(
-        f"{'holes':8} {'ratio':>5} {'continued':>10} {'alike':>10} {'farther':>10} {'left/right':>10}"
-    )
+    columns = ("continued", "alike", "farther", "left/right")
+    print(f"{'holes':8} {'ratio':>5} " + " ".join(f"{column:>10}" for column in columns))
     for kind in ("shadows", "blobs"):
         for ratio in RATIOS:
             errors = []
