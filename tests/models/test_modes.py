@@ -21,7 +21,7 @@ TOLD = {"mode": ["faithful", "repair"], "sensor": ["unknown", "tof"]}
 def network() -> torch.nn.Module:
     """One that was never trained, and so overrules every measurement."""
     torch.manual_seed(0)
-    model = create("ducos-compact", channels=8, told=TOLD).eval()
+    model = create("ducos-compact", channels=8, rank=6, told=TOLD).eval()
     with torch.no_grad():
         for parameter in model.tail.parameters():
             parameter.add_(0.3 * torch.randn_like(parameter))

@@ -46,6 +46,7 @@ class DuCosCompact(Model):
         tail: "mixing" (see `mixing`); "convolution" for the ablation: the body sees the bicubic
             depth alone, and Eq. 8 predicts the difference from it.
         corrections: how often the mixing tail hands back what the shrunk result misses.
+        rank: of the mixing tail's convolution, see `MixingTail`.
         guided: also regress the measurements on the image (see `guide`), show both to the body and
             let the mixing tail follow the fit.
         wide: if guided, regress over a wide neighbourhood, too.
@@ -72,6 +73,7 @@ class DuCosCompact(Model):
         stride: int = 4,
         tail: str = "mixing",
         corrections: int = 4,
+        rank: int | None = None,
         guided: bool = True,
         wide: bool = False,
         align: bool = True,
@@ -107,7 +109,11 @@ class DuCosCompact(Model):
         self.tail: Any
         if self.mixes:
             self.tail = MixingTail(
-                channels, stride=stride, corrections=corrections, guides=len(self.sides)
+                channels,
+                stride=stride,
+                corrections=corrections,
+                guides=len(self.sides),
+                rank=rank,
             )
         else:
             self.tail = nn.Conv2d(channels, stride**2, 3, padding=1)

@@ -131,20 +131,37 @@ class MixingTail(nn.Module):
       lean (1)     for each guided depth: how far the surface goes from the bicubic value to it.
     """
 
-    def __init__(self, channels: int, *, stride: int = 4, corrections: int = 4, guides: int = 0):
+    def __init__(
+        self,
+        channels: int,
+        *,
+        stride: int = 4,
+        corrections: int = 4,
+        guides: int = 0,
+        rank: int | None = None,
+    ):
+        """rank: channels between a 3×3 convolution and a 1×1 one that together make the maps; None:
+        one 3×3 convolution, three times the work for the same result to 2 %."""
         super().__init__()
         if corrections < 0:
             raise InputError(f"corrections must be 0 or more, got {corrections}")
         self.stride = stride
         self.corrections = corrections
         self.maps = (*MAPS, guides)
-        self.predict = nn.Conv2d(channels, sum(self.maps) * stride**2, 3, padding=1)
+        count = sum(self.maps) * stride**2
+        last: nn.Conv2d
+        if rank is None:
+            last = nn.Conv2d(channels, count, 3, padding=1)
+            self.predict: nn.Module = last
+        else:
+            last = nn.Conv2d(rank, count, 1)
+            self.predict = nn.Sequential(nn.Conv2d(channels, rank, 3, padding=1), last)
         bias = torch.zeros(sum(self.maps))
         bias[TAPS**2 + 1] = -2.0  # focus: at first hardly any neighbour is refused
         bias[sum(MAPS) + 1 :] = -2.0  # lean: at first the first guided depth counts
         with torch.no_grad():
-            self.predict.weight.mul_(0.1)  # start near the plain spline mean
-        self.predict.bias = nn.Parameter(bias.repeat_interleave(stride**2))
+            last.weight.mul_(0.1)  # start near the plain spline mean
+        last.bias = nn.Parameter(bias.repeat_interleave(stride**2))
 
     def forward(
         self, features: Tensor, around: Around, tolerance: Tensor | None = None
