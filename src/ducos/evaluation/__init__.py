@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from ducos.lazy import doors
 
 if TYPE_CHECKING:
+    from ducos.evaluation.choice import Choice, check_formula, choose
     from ducos.evaluation.metrics import METRICS, measure
     from ducos.evaluation.protocols import PROTOCOLS, Protocol, find
     from ducos.evaluation.reproduction import reproduce
