@@ -15,7 +15,7 @@ from ducos.errors import InputError
 from ducos.evaluation import SUITES, figures_by_model, find_suite, score_suite, suite_table
 from ducos.evaluation.suite_figures import between, compared, nearest_distance
 from ducos.evaluation.suite_inputs import HOLES, block_means, discs, image_of, suite_input
-from ducos.evaluation.suite_scoring import SuiteRow, means, spread, suite_figures
+from ducos.evaluation.suite_scoring import SuiteRow, means, named_figures, spread
 from ducos.evaluation.suites import BLOCKS, IMAGES, SuiteCase
 from ducos.hints import SENSORS, mode_of
 from tests.commands import ducos_here
@@ -161,7 +161,7 @@ def row(case: str, data: str, ratio: int, **figures: float) -> SuiteRow:
 
 def test_named_figures() -> None:
     rendered = {"flying": 2.0, "within_1": 0.6, "within_2": 0.9}
-    figures = suite_figures(
+    figures = named_figures(
         [
             row("a_x2", "rendered", 2, rmse=0.5, harmed=0, **rendered),
             row("b_x4", "rendered", 4, rmse=2.0, harmed=2, **rendered),

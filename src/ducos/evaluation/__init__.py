@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from ducos.evaluation.suite_scoring import (
         SuiteRow,
         figures_by_model,
+        named_figures,
         score_suite,
-        suite_figures,
         suite_table,
     )
     from ducos.evaluation.suites import SUITES, Suite, SuiteCase, find_suite

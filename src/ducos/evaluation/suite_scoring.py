@@ -168,7 +168,7 @@ def mean(values: Sequence[float]) -> float:
     return sum(told) / len(told) if told else math.nan
 
 
-def suite_figures(rows: Sequence[SuiteRow]) -> dict[str, float]:
+def named_figures(rows: Sequence[SuiteRow]) -> dict[str, float]:
     """Named figures of one model: what formulas of a recipe may use.
 
     CASE (and CASE_near): ratio of each case. rendered_rmse, captures_rmse, captures_near:
@@ -206,7 +206,7 @@ def suite_figures(rows: Sequence[SuiteRow]) -> dict[str, float]:
 def figures_by_model(rows: Sequence[SuiteRow]) -> dict[str, dict[str, float]]:
     """Model -> its named figures."""
     names = dict.fromkeys(row.model for row in rows)
-    return {name: suite_figures([row for row in rows if row.model == name]) for name in names}
+    return {name: named_figures([row for row in rows if row.model == name]) for name in names}
 
 
 def report(
