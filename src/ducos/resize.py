@@ -16,6 +16,10 @@ from torch.overrides import handle_torch_function
 from ducos.arrays import Size
 from ducos.deferred import is_deferred
 
+LIKE_COLOUR = 0.07  # standard deviation of colours of one surface
+UNLIKE_WEIGHT = 0.01  # of a pixel of another colour
+FARTHER = 2.0  # exponent of depth in the weights of what fills a hole: see fill_holes
+
 
 def bicubic(x: Tensor, size: Size) -> Tensor:
     """Pillow's bicubic of (B, C, h, w) to (B, C, H, W); shrinking antialiases."""
@@ -76,17 +80,64 @@ def masked_bicubic(x: Tensor, valid: Tensor, size: Size) -> tuple[Tensor, Tensor
     return bicubic(filled, size), mask > 0.5
 
 
-def fill_holes(x: Tensor, valid: Tensor, guide: Tensor | None = None) -> Tensor:
-    """Replace invalid pixels by a smooth continuation of the valid ones (pull-push pyramid).
+def fill_holes(
+    x: Tensor, valid: Tensor, guide: Tensor | None = None, far: Tensor | float = 0.0
+) -> Tensor:
+    """Replace invalid pixels by what the valid ones around suggest; these are returned untouched.
 
-    Each level halves the map by averaging valid pixels only; holes take the bilinear value of the
-    next coarser level. With colours as a guide, values then spread within a hole from pixel to
-    pixel of like colour, at every level, so that an edge in a hole lies where the colours change.
-    Valid pixels are returned untouched. All-invalid maps become zero.
+    Without a guide, by a smooth continuation. With colours as a guide, by a mean of the next valid
+    pixels to the left, right, top and bottom, where near ones and those of like colour count more:
+    an edge in a hole then lies where the colours change. All-invalid maps become zero.
 
     Args:
         x: (B, 1, h, w); valid: (B, 1, h, w), bool or weights in [0, 1], how much each pixel says
             about the holes around; guide: (B, C, H, W) in [0, 1] of any size.
+        far: exponent of the value in the weights, a number or (B, 1, 1, 1). Holes are mostly
+            shadows that a near surface casts on a far one: above 0 the larger value counts more.
+    """
+    smooth = continued(x, valid)
+    known = valid > 0
+    if guide is None or bool(known.all()):
+        return smooth
+    guide = F.adaptive_avg_pool2d(guide, (x.shape[-2], x.shape[-1]))
+    weight = valid.to(x.dtype)
+    typical = (weight * smooth).sum((2, 3), keepdim=True) / weight.sum((2, 3), keepdim=True)
+    likely = (smooth / typical.clamp_min(torch.finfo(x.dtype).tiny)).clamp(0.05, 20) ** far
+    said = torch.cat([smooth, weight * likely, guide], 1)  # of each pixel, if it is asked
+    total, mixed = torch.zeros_like(x), torch.zeros_like(x)
+    for axis, backwards in ((3, False), (3, True), (2, False), (2, True)):
+        there, distance = _next_valid(known, axis, backwards)
+        value, trust, *colours = said.gather(axis, there.expand(-1, said.shape[1], -1, -1)).split(
+            (1, 1, guide.shape[1]), 1
+        )
+        unlike = (colours[0] - guide).square().sum(1, keepdim=True)
+        alike = torch.exp(unlike / (-2 * LIKE_COLOUR**2)) + UNLIKE_WEIGHT
+        vote = torch.where(distance > 0, trust * alike / distance.clamp_min(1) ** 2, 0.0)
+        total, mixed = total + vote, torch.addcmul(mixed, vote, value)
+    found = (total > 0) & ~known
+    return torch.where(found, mixed / total.clamp_min(torch.finfo(x.dtype).tiny), smooth)
+
+
+def _next_valid(known: Tensor, axis: int, backwards: bool) -> tuple[Tensor, Tensor]:
+    """Where, along an axis, the next valid pixel before (or behind) each of (B, 1, h, w) is, and
+    how far; the distance is 0 if there is none, or if the pixel itself is valid."""
+    n = known.shape[axis]
+    index = torch.arange(n, device=known.device)
+    index = (index[:, None] if axis == 2 else index).expand_as(known)
+    if backwards:
+        places = torch.where(known, index, n).flip(axis).cummin(axis).values.flip(axis)
+        there = places < n
+    else:
+        places = torch.where(known, index, -1).cummax(axis).values
+        there = places >= 0
+    return places.clamp(0, n - 1), torch.where(there, (places - index).abs(), 0)
+
+
+def continued(x: Tensor, valid: Tensor) -> Tensor:
+    """A smooth continuation of the valid pixels into holes (pull-push pyramid).
+
+    Each level halves the map by averaging valid pixels only; holes take the bilinear value of the
+    next coarser level. x (B, 1, h, w); valid (B, 1, h, w), bool or weights in [0, 1].
     """
     weight = valid.to(x.dtype)
     weighted = valid.dtype != torch.bool
@@ -103,37 +154,8 @@ def fill_holes(x: Tensor, valid: Tensor, guide: Tensor | None = None) -> Tensor:
     safe_weight = pooled_weight.clamp_min(torch.finfo(x.dtype).tiny)
     coarse = F.adaptive_avg_pool2d(weight * x if weighted else x, half) / safe_weight
     coarse = torch.where(coarse_valid, coarse, torch.zeros_like(coarse))
-    if guide is not None:
-        guide = F.adaptive_avg_pool2d(guide, (h, w))
     below = pooled_weight if weighted else coarse_valid
-    filled = bilinear(fill_holes(coarse, below, guide), (h, w))
-    x = torch.where(valid, x, filled)
-    return x if guide is None else _spread_in_holes(x, valid, guide)
-
-
-def _spread_in_holes(x: Tensor, valid: Tensor, guide: Tensor) -> Tensor:
-    """Four rounds in which each invalid pixel becomes the mean of itself and its eight neighbours,
-    weighted by likeness of colour."""
-    alike, little = 0.07, 0.01  # standard deviation of like colours; weight of unlike ones
-    weights = [
-        torch.exp((beside - guide).square().sum(1, keepdim=True) / (-2 * alike**2)) + little
-        for beside in _neighbours(guide)
-    ]
-    total = 1 + sum(weights)
-    for _ in range(4):
-        mixed = x.clone()
-        for weight, beside in zip(weights, _neighbours(x), strict=True):
-            mixed.addcmul_(weight, beside)
-        x = torch.where(valid, x, mixed / total)
-    return x
-
-
-def _neighbours(x: Tensor) -> list[Tensor]:
-    """The eight pixels around each of (B, C, h, w), edge pixels repeated: eight such maps."""
-    h, w = x.shape[-2:]
-    padded = F.pad(x, (1, 1, 1, 1), mode="replicate")
-    places = [(i, j) for i in range(3) for j in range(3) if (i, j) != (1, 1)]
-    return [padded[..., i : i + h, j : j + w] for i, j in places]
+    return torch.where(valid, x, bilinear(continued(coarse, below), (h, w)))
 
 
 def pad_to_multiple(x: Tensor, multiple: int) -> Tensor:

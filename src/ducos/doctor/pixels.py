@@ -115,7 +115,7 @@ def check_flying(low: DepthMap, facts: dict[str, Any]) -> Iterator[Finding]:
             "note",
             f"{100 * share:.0f} % of the pixels at depth edges float between the two surfaces "
             f"({100 * mixed.mean():.1f} % of the map), as averaging sensors and resizing make them",
-            "say what camera it was (--sensor tof or lidar); if nothing but resizing made them, "
-            "hand over the map as it was before",
+            "if a time-of-flight camera made it, pass --sensor tof (mode repair); if nothing but "
+            "resizing made them, hand over the map as it was before",
             {"share_of_edges": share, "share": float(mixed.mean())},
         )

@@ -20,7 +20,7 @@ from ducos.degrade import DEGRADATIONS
 from ducos.errors import InputError
 from ducos.normalise import range_of
 from ducos.prompts import Prompt
-from ducos.resize import fill_holes, low_size
+from ducos.resize import FARTHER, fill_holes, low_size
 from ducos.training.augmentations import augment, strengths
 from ducos.training.config import SENSOR, check_degradations
 from ducos.training.measured import common_ratio, cut_measured, patch_sides
@@ -111,10 +111,12 @@ class PatchBatches:
         limits = range_of(low, low_valid)
         target = limits.apply(patches.target)
         knowable = (target > -REACH) & (target < 1 + REACH)
+        # Of inverse depth a user does not say that it is one, so nobody knows what is far.
+        far = torch.where(patches.inverse, 0.0, FARTHER)[:, None, None, None]
         any_low = low_valid.any(3, keepdim=True).any(2, keepdim=True)
         return Batch(
             rgb=patches.rgb,
-            low=limits.apply(fill_holes(low, low_valid, patches.rgb)),
+            low=limits.apply(fill_holes(low, low_valid, patches.rgb, far)),
             low_valid=low_valid,
             target=target,
             valid=patches.valid & knowable & any_low,

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from ducos.hints import mode_of
 from ducos.models import Prediction, as_model, needs_strips, predict_in_strips
 from ducos.normalise import range_of
-from ducos.resize import bilinear, fill_holes, masked_bicubic
+from ducos.resize import FARTHER, bilinear, fill_holes, masked_bicubic
 
 
 def predict(
@@ -21,6 +21,7 @@ def predict(
     mode: str = "auto",
     sensor: str = "unknown",
     noise: float | None = None,
+    metric: bool = True,
     memory: int | None = None,
     progress: Callable[[float], None] | None = None,
 ) -> Prediction:
@@ -31,6 +32,7 @@ def predict(
         confidence: (B, 1, h, w) in [0, 1], how far each measurement is trusted; None: all alike.
         mode: auto or one of MODES, sensor: one of SENSORS; for networks that can be told.
         noise: one standard deviation of low in metres, for networks that take it; None: none.
+        metric: whether low grows with distance; of relative maps nobody knows.
         memory: bytes the pass may take; beyond them one image goes strip by strip, if it can.
     """
     size = (min(low.shape[-2], rgb.shape[-2]), min(low.shape[-1], rgb.shape[-1]))
@@ -39,7 +41,11 @@ def predict(
         low, valid = masked_bicubic(low, valid, size)
     limits = range_of(low, valid)
     trust = valid if confidence is None else valid * confidence
-    filled = fill_holes(low, valid, rgb) if confidence is None else doubted(low, trust, rgb)
+    far = FARTHER if metric else 0.0
+    if confidence is None:
+        filled = fill_holes(low, valid, rgb, far)
+    else:
+        filled = doubted(low, trust, rgb, far)
     normalised = limits.apply(filled)
     full = (rgb.shape[-2], rgb.shape[-1])
     network, told = as_model(model), {"mode": mode_of(mode, sensor), "sensor": sensor}
@@ -62,7 +68,7 @@ def predict(
     return Prediction(depth, aux)
 
 
-def doubted(low: Tensor, trust: Tensor, rgb: Tensor) -> Tensor:
+def doubted(low: Tensor, trust: Tensor, rgb: Tensor, far: float) -> Tensor:
     """low (B, 1, h, w) without holes, by its trust (B, 1, h, w) in [0, 1].
 
     Holes are filled from what is trusted. A measurement that is trusted less than half as much as
@@ -71,6 +77,6 @@ def doubted(low: Tensor, trust: Tensor, rgb: Tensor) -> Tensor:
     """
     half = 0.5 * trust.amax((2, 3), keepdim=True)
     firm = trust >= half
-    filled = fill_holes(low, torch.where(firm, trust, torch.zeros_like(trust)), rgb)
+    filled = fill_holes(low, torch.where(firm, trust, torch.zeros_like(trust)), rgb, far)
     share = trust / half.clamp_min(1e-12)
     return torch.where(firm, low, filled + share * torch.where(trust > 0, low - filled, 0))

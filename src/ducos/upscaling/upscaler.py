@@ -131,6 +131,7 @@ class Upscaler:
                 mode=options.mode,
                 sensor=options.sensor,
                 noise=noise,
+                metric=low.unit != "relative",
                 memory=memory_limit(options.tile),
                 progress=progress,
             )
