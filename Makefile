@@ -5,9 +5,10 @@ BIN := .venv/bin
 QUICK := tests/test_architecture.py tests/test_docs.py tests/test_tables.py tests/test_normalise.py tests/test_resize.py \
   tests/upscaling tests/cameras tests/pictures tests/degrade tests/data tests/cli/test_waiting.py \
   tests/models/test_mixing.py tests/models/test_guide.py tests/models/test_shipped_weights.py \
-  tests/training/test_dual.py tests/training/test_losses.py tests/evaluation/test_metrics.py
+  tests/training/test_dual.py tests/training/test_losses.py tests/evaluation/test_metrics.py \
+  tests/evaluation/test_suites.py tests/evaluation/test_choice.py tests/training/test_recipe.py
 
-.PHONY: demo test quick slow lint format clean
+.PHONY: demo test quick slow lint format weights clean
 
 .venv/installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
@@ -43,6 +44,10 @@ lint: .venv/dev
 format: .venv/dev
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+# The embedded weights from their recipe; hours. `make weights ARGS=--dry-run` says what is left.
+weights: .venv/dev
+	$(BIN)/python scripts/make_weights.py configs/ducos-tiny.toml $(if $(ASSETS),--assets $(ASSETS)) $(if $(CAPTURES),--captures $(CAPTURES)) $(ARGS)
 
 clean:
 	rm -rf .venv demo-output build dist

@@ -1,7 +1,7 @@
 """Does it help to teach the compact prompt with features of DINOv2-S?
 
 Method: `tiny` is pre-trained twice from the same start on the same patches (300 rendered pairs, 450
-steps of four 192-px patches): on relative depth alone, as in configs/tiny-prompt.toml, and with one
+steps of four 192-px patches): on relative depth alone, as for configs/ablation.toml, and with one
 more term, 1 - cosine between DINOv2-S's last features and a linear map of the prompt's features at
 1/16. DINOv2's features come from the cache (whole images, cut to patches). From each of the two,
 `ducos-compact` is then trained as in benchmarks/ablations.py, with the same seeds. The

@@ -14,7 +14,7 @@ import pytest
 
 from ducos.data import DATASETS
 from ducos.degrade import DEGRADATIONS
-from ducos.evaluation import PROTOCOLS, evaluate
+from ducos.evaluation import PROTOCOLS, SUITES, evaluate
 from ducos.lazy import Later, options_of
 from ducos.models import MODELS
 from ducos.prompts import PROMPTS
@@ -44,6 +44,7 @@ TABLES: dict[str, dict[str, Any]] = {
     "constraints": CONSTRAINTS,
     "presets": PRESETS,
     "protocols": PROTOCOLS,
+    "suites": SUITES,
 }
 ENTRIES = [(table, name) for table, entries in TABLES.items() for name in entries]
 

@@ -548,7 +548,7 @@ def test_every_dataset_says_what_it_expects_when_nothing_is_there(tmp_path, name
 
 @pytest.mark.parametrize("spec", ["nyu", "nyu:", "nyuv2:somewhere", ":x"])
 def test_bad_specs_list_the_names(spec):
-    with pytest.raises(InputError, match="bench, csv, folder, hypersim"):
+    with pytest.raises(InputError, match="bench, captures, csv, folder, hypersim"):
         open_dataset(spec)
 
 

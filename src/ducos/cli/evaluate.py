@@ -11,10 +11,11 @@ from ducos.cli.options import Json, takes_options
 from ducos.cli.progress import counting, wide_console
 from ducos.data import check_dataset
 from ducos.errors import InputError
-from ducos.evaluation import RECIPES, find
+from ducos.evaluation import RECIPES, find, find_suite
 from ducos.files import check_output_folder
 from ducos.upscaling import Options, default_model, find_weights
 
+OF = "Suites"
 HOW = ("mode", "noise", "tile", "device", "threads", "accept_noncommercial")
 
 
@@ -44,12 +45,40 @@ def evaluate(
         bool, typer.Option("--save-predictions", help="Keep each prediction under --out.")
     ] = False,
     pictures: Annotated[int, typer.Option(help="How many error-map pictures per row.")] = 0,
+    suite: Annotated[
+        str | None, typer.Option(help="A named list of cases instead: heldout.", rich_help_panel=OF)
+    ] = None,
+    data: Annotated[
+        str | None,
+        typer.Option(help="Rendered pairs: a folder of `ducos synth`.", rich_help_panel=OF),
+    ] = None,
+    captures: Annotated[
+        Path | None,
+        typer.Option(
+            help="Folder of maps that cameras made: */rgb.*, depth.*, meta.json.",
+            rich_help_panel=OF,
+        ),
+    ] = None,
+    images: Annotated[
+        int,
+        typer.Option(help="How many of the rendered, spread evenly; 0: all.", rich_help_panel=OF),
+    ] = 12,
     as_json: Json = False,
 ) -> None:
-    """Score models on datasets under a named protocol.
+    """Score models on datasets under a named protocol, or on the cases of a suite.
 
     Example: ducos eval --model bicubic --dataset bench:middlebury30 --scale 4 --scale 8
+
+    Example: ducos eval --suite heldout --data data/heldout --captures captures
     """
+    if suite is not None or data is not None or captures is not None:
+        if dataset or predictions or scale:
+            raise InputError(
+                "a suite brings its own cases; got --dataset, --scale or --predictions beside it:"
+                " leave them out, or --suite, --data and --captures"
+            )
+        evaluate_suite(options, suite or "heldout", model, data, captures, images, out, as_json)
+        return
     chosen = find(protocol)
     names = model or ([] if predictions else [default_model()])
     for name in [] if predictions else names:
@@ -84,6 +113,55 @@ def evaluate(
     console.print(chosen.about, highlight=False)
     if out is not None:
         console.print(f"wrote {out}/results.json and results.csv", highlight=False)
+
+
+def evaluate_suite(
+    options: Options,
+    name: str,
+    model: list[str] | None,
+    data: str | None,
+    captures: Path | None,
+    images: int,
+    out: Path | None,
+    as_json: bool,
+) -> None:
+    """Score models on the cases of a suite: one row per case, and the named figures."""
+    suite = find_suite(name)
+    names = model or [default_model()]
+    for each in names:
+        find_weights(each)
+    if out is not None:
+        check_output_folder(out)
+    if data is None and captures is None:
+        raise InputError("a suite needs data: a rendered set (--data) or captures (--captures)")
+    with counting("evaluating") as progress:
+        from ducos.evaluation import figures_by_model, known, score_suite, suite_table
+
+        rows = score_suite(
+            names,
+            suite,
+            data=data,
+            captures=captures,
+            images=images,
+            options=options,
+            out=out,
+            progress=progress,
+        )
+    figures = figures_by_model(rows)
+    if as_json:
+        plain = {each: known(named) for each, named in figures.items()}
+        print(json.dumps({"figures": plain, "rows": [row.as_dict() for row in rows]}))
+        return
+    console = wide_console()
+    console.print(suite_table(rows))
+    console.print(f"{suite.about} RMSE and near: ours / bicubic's.", highlight=False)
+    cases = {case.name for case in suite.cases}
+    for each, named in figures.items():
+        of_all = {n: v for n, v in named.items() if n.removesuffix("_near") not in cases}
+        shown = ", ".join(f"{n} {v:.4g}" for n, v in of_all.items())
+        console.print(f"{each}: {shown}", highlight=False)
+    if out is not None:
+        console.print(f"wrote {out}/results.json", highlight=False)
 
 
 @takes_options("tile", "device", "threads")

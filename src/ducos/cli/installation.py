@@ -24,6 +24,8 @@ def list_models(
         return
     from rich.table import Table
 
+    for row in rows:  # for people, a version belongs to the name
+        row["name"] = " ".join(filter(None, (row["name"], row.pop("version", None))))
     table = Table(box=None)
     for title in rows[0]:
         number = title in ("parameters", "gmac")

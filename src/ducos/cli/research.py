@@ -38,6 +38,9 @@ def train(
 
     Example: ducos train configs/shapes.toml -o runs/shapes --set data.augmentations.colour=0.5
 
+    A config with [[stage]] tables is trained stage by stage, into OUT/1-name, OUT/2-name, ...;
+    --set stage.NAME.train.steps=100 changes one of them.
+
     Several processes: torchrun --nproc-per-node 2 -m ducos train CONFIG.toml
     """
     if listed:
@@ -47,17 +50,19 @@ def train(
         raise InputError("--json goes with --list; a run's figures are in its metrics.jsonl")
     if config is None:
         raise InputError("train takes a TOML file, such as configs/shapes.toml, or --list")
-    from ducos.training import load_config  # pydantic, but not torch
+    from ducos.training import load_recipe  # pydantic, but not torch
 
     changes = list(override or [])
     if options.accept_noncommercial:
         changes.append("model.prompt_options.accept_noncommercial=true")
-    settings = load_config(config, changes)
+    recipe = load_recipe(config, changes)
     check_output_folder(out)
     from ducos.training import train as run
+    from ducos.training import train_recipe
 
-    machine: dict[str, Any] = {"device": options.device, "threads": options.threads}
-    final = run(settings, out, resume=resume, overfit=overfit, **machine)
+    how: dict[str, Any] = {"resume": resume, "overfit": overfit}
+    how |= {"device": options.device, "threads": options.threads}
+    final = train_recipe(recipe, out, **how) if recipe.stages else run(recipe.base, out, **how)
     if final:
         print(f"done: {final}")
     else:

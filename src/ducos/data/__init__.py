@@ -9,6 +9,7 @@ from ducos.lazy import doors
 
 if TYPE_CHECKING:
     from ducos.data.files import FileDataset, PairFiles
+    from ducos.data.identity import digest
     from ducos.data.pair import Dataset, Pair
     from ducos.data.subset import Subset, split_by_scene
     from ducos.data.table import DATASETS, DatasetEntry, check_dataset, open_dataset

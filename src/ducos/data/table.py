@@ -46,6 +46,10 @@ DATASETS: dict[str, DatasetEntry] = {
     "bench": DatasetEntry(
         own("bench:Bench"), "Scenes as sub-folders with rgb.png, depth.png and meta.json."
     ),
+    "captures": DatasetEntry(
+        own("captures:Captures"),
+        "Maps of real cameras as sub-folders with rgb.*, depth.*, meta.json; the map is the truth.",
+    ),
     "csv": DatasetEntry(
         own("folder:Manifest"),
         "Your own pairs, listed in a CSV file with columns rgb, depth, and maybe low and scale.",

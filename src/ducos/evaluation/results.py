@@ -57,19 +57,13 @@ def write_results(
 ) -> None:
     """results.json: everything, with the protocol; results.csv: one line per image."""
     results = {
-        "ducos": __version__,
-        "versions": {
-            "python": platform.python_version(),
-            "torch": torch.__version__,
-            "numpy": np.__version__,
-        },
+        **versions(),
         "complete": complete,
         "protocol": protocol.card(),
         "models": models,
         "rows": [{**row.as_dict(), "per_image": row.per_image} for row in rows],
     }
-    with atomic_write(folder / "results.json") as temporary:
-        temporary.write_text(json.dumps(results, indent=1, ensure_ascii=False))
+    write_json(folder / "results.json", results)
     shared = ("model", "dataset", "protocol", "protocol_id", "scale", "unit", "input")
     with (
         atomic_write(folder / "results.csv") as temporary,
@@ -80,6 +74,24 @@ def write_results(
         for row in rows:
             facts = {name: getattr(row, name) for name in shared}
             writer.writerows({**facts, **image} for image in row.per_image)
+
+
+def versions() -> dict[str, Any]:
+    """What a figure was measured with."""
+    return {
+        "ducos": __version__,
+        "versions": {
+            "python": platform.python_version(),
+            "torch": torch.__version__,
+            "numpy": np.__version__,
+        },
+    }
+
+
+def write_json(path: Path, results: Mapping[str, Any]) -> None:
+    """Write plain values, whole or not at all."""
+    with atomic_write(path) as temporary:
+        temporary.write_text(json.dumps(results, indent=1, ensure_ascii=False))
 
 
 def table(rows: Sequence[Row]) -> Any:

@@ -69,13 +69,13 @@ def evaluate(
     models = [models] if isinstance(models, str) else models
     opened = _opened([datasets] if isinstance(datasets, str) else datasets)
     options = options or Options()
-    folder = None if out is None else _made(Path(out))
+    folder = None if out is None else made_folder(Path(out))
     if folder is None and (save_predictions or pictures):
         raise InputError("predictions and pictures need a folder to go to; pass out (--out DIR)")
 
     if predictions is None:
         networks = _networks(models, options)
-        about = {name: _describe(network) for name, network in networks.items()}
+        about = {name: describe(network) for name, network in networks.items()}
     else:
         networks = {}
         source = _existing(Path(predictions))
@@ -297,7 +297,7 @@ def _networks(
     }
 
 
-def _describe(network: nn.Module) -> dict[str, Any]:
+def describe(network: nn.Module) -> dict[str, Any]:
     """Number of parameters and a digest of the weights: which ones exactly were measured."""
     digest = hashlib.sha256()
     for name, tensor in sorted(network.state_dict().items()):
@@ -320,7 +320,7 @@ def _existing(folder: Path) -> Path:
     return folder
 
 
-def _made(folder: Path) -> Path:
+def made_folder(folder: Path) -> Path:
     """The output folder, so that what cannot be written fails before the work, not after it."""
     try:
         folder.mkdir(parents=True, exist_ok=True)

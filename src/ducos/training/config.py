@@ -8,7 +8,7 @@ reading, so an entry added from outside can be configured like one of ours.
 import tomllib
 from collections.abc import Collection, Iterable
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from pydantic import (
     BaseModel,
@@ -56,6 +56,7 @@ class ModelConfig(Section):
     """Which network; `kwargs` are its own arguments."""
 
     name: str = Field("ducos-compact", description="from `ducos models`")
+    version: str | None = Field(None, description='of the weights, such as "1.0"; results name it')
     prompt: str | None = Field(
         None, description='prompt name, "none" for none, unset for the default'
     )
@@ -261,35 +262,64 @@ class Config(Section):
     train: TrainConfig = Field(default_factory=TrainConfig)
 
 
+RECIPE = ("stage", "render", "choose", "embed")  # tables of a recipe, see `recipe`
+
+
 def load_config(path: Path, overrides: list[str] | None = None) -> Config:
     """Read a TOML file and apply `section.key=value` overrides, whose values are TOML too."""
+    tree = read_tree(path)
+    for table in RECIPE:
+        if table in tree:
+            raise InputError(f"{path} is a recipe: it has {table}; read it with load_recipe")
+    for override in overrides or []:
+        set_key(tree, override)
+    return validated(tree, str(path))
+
+
+def read_tree(path: Path) -> dict[str, Any]:
+    """The tables of a TOML file."""
     try:
-        tree = tomllib.loads(Path(path).read_text(encoding="utf-8"))
+        return tomllib.loads(Path(path).read_text(encoding="utf-8"))
     except OSError as problem:
         raise InputError(f"cannot read the config {path}: {problem.strerror}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as problem:
         raise InputError(f"{path} is not valid TOML: {problem}") from None
-    for override in overrides or []:
-        key, separator, text = override.partition("=")
-        if not separator:
-            raise InputError(f"--set takes section.key=value, got {override!r}")
-        try:
-            value = tomllib.loads(f"value = {text}")["value"]
-        except tomllib.TOMLDecodeError:
-            value = text  # a bare word is a string
-        branch = tree
-        *parents, leaf = key.strip().split(".")
-        for parent in parents:
-            branch = branch.setdefault(parent, {})
-            if not isinstance(branch, dict):
-                raise InputError(f"--set {key}: {parent} is a value, not a section")
-        branch[leaf] = value
+
+
+def set_key(tree: dict[str, Any], override: str) -> None:
+    """Apply one `section.key=value` to the tables."""
+    key, separator, text = override.partition("=")
+    if not separator:
+        raise InputError(f"--set takes section.key=value, got {override!r}")
     try:
-        return Config.model_validate(tree)
+        value = tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        value = text  # a bare word is a string
+    branch = tree
+    *parents, leaf = key.strip().split(".")
+    for parent in parents:
+        branch = branch.setdefault(parent, {})
+        if not isinstance(branch, dict):
+            raise InputError(f"--set {key}: {parent} is a value, not a section")
+    branch[leaf] = value
+
+
+Checked = TypeVar("Checked", bound=BaseModel)
+
+
+def validated(tree: dict[str, Any], place: str) -> Config:
+    """The tables as a config; place: where they stand, for complaints."""
+    return checked(Config, tree, place)
+
+
+def checked(kind: type[Checked], tree: Any, place: str) -> Checked:
+    """Tables as what they shall be, or one sentence on the first mistake."""
+    try:
+        return kind.model_validate(tree)
     except ValidationError as problem:
         first = problem.errors()[0]
         where = ".".join(str(part) for part in first["loc"])
         said = f"{first['msg']} (got {first['input']!r})"
         if first["type"] == "value_error":  # a sentence of ours, complete as it is
             said = str(first["ctx"]["error"])
-        raise InputError(f"{path}: {where}: {said}") from None
+        raise InputError(f"{place}: {where}: {said}") from None

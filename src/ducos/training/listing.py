@@ -7,7 +7,7 @@ from typing import Any
 
 from ducos.data import DATASETS
 from ducos.degrade import DEGRADATIONS
-from ducos.evaluation import PROTOCOLS
+from ducos.evaluation import PROTOCOLS, SUITES
 from ducos.lazy import options_of
 from ducos.models import MODELS
 from ducos.prompts import PROMPTS
@@ -105,6 +105,10 @@ def _protocols() -> list[Row]:
     return rows
 
 
+def _suites() -> list[Row]:
+    return [Row(n, {"cases": [case.name for case in e.cases]}, e.about) for n, e in SUITES.items()]
+
+
 TRAINING: dict[str, Listing] = {
     "objectives": Listing("[train.objectives] name = weight", _objectives),
     "constraints": Listing(
@@ -123,6 +127,7 @@ EVERYTHING: dict[str, Listing] = {
     "models": Listing('[model] name = "name", kwargs = {option = value}', _models),
     "prompts": Listing('[model] prompt = "name", prompt_options = {option = value}', _prompts),
     "protocols": Listing("ducos eval --protocol name", _protocols),
+    "suites": Listing("ducos eval --suite name --data DIR --captures DIR", _suites),
 }
 
 

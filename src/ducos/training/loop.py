@@ -23,6 +23,7 @@ from ducos.data import Dataset
 from ducos.models import ModelSpec, Prediction, as_model
 from ducos.training.config import Config
 from ducos.training.curves import draw_curves
+from ducos.training.lineage import lineage
 from ducos.training.log import MetricsLog, ProgressBar
 from ducos.training.patches import PatchBatches
 from ducos.training.preparation import (
@@ -68,6 +69,7 @@ def train(
     Returns:
         the path of the final weights, or None if the run was asked to stop before its end.
     """
+    joined = dist.is_initialized()  # by whoever trains several stages
     rank, world = join_processes()
     check_folder(out, resume=resume)
     place = pick_device(device, rank)
@@ -86,14 +88,15 @@ def train(
         (out / "config.json").write_text(config.model_dump_json(indent=1))
         log = MetricsLog(out, run.step)
     trainer = Trainer(config, spec, run, batches, validation_set, out, rank, world, log, overfit)
+    trainer.origin = lineage(config, training_set)
     try:
-        trainer.fit(quiet=quiet)
+        finished = trainer.fit(quiet=quiet)
     finally:
         if log:
             log.close()
-        if world > 1:
+        if world > 1 and not joined:
             dist.destroy_process_group()
-    return out / "final.safetensors" if run.step == config.train.steps else None
+    return out / "final.safetensors" if finished else None
 
 
 @dataclass
@@ -101,7 +104,7 @@ class Trainer:
     """The loop and what it works with; all that changes while it runs is in `run`.
 
     rank, world: number of this process, and of all. log: of the first process only.
-    overfit: repeat the first batch.
+    overfit: repeat the first batch. origin: what weight files state of where they come from.
     """
 
     config: Config
@@ -114,10 +117,11 @@ class Trainer:
     world: int = 1
     log: MetricsLog | None = None
     overfit: bool = False
+    origin: dict[str, Any] = field(default_factory=dict)
     started: float = field(default_factory=time.monotonic)
 
-    def fit(self, *, quiet: bool = False) -> None:
-        """Step 1 of Alg. 1 per batch, Step 2 per epoch."""
+    def fit(self, *, quiet: bool = False) -> bool:
+        """Step 1 of Alg. 1 per batch, Step 2 per epoch; False if asked to stop on the way."""
         run, settings = self.run, self.config.train
         run.model.train()
         bar = ProgressBar(settings.steps, run.step, disable=quiet or self.rank != 0)
@@ -146,9 +150,14 @@ class Trainer:
                 if self.rank == 0 and (self.due(settings.save_every) or wanted):
                     save(run, self.out / "last.safetensors")
                 if wanted:
-                    return
-            if self.rank == 0:
-                save_weights(run, self.spec, self.config, self.out / "final.safetensors", {})
+                    return False
+            self.save_weights("final.safetensors", {})
+        return True
+
+    def save_weights(self, name: str, score: dict[str, float]) -> None:
+        """Weights for use, with all that is known about them; by the first process."""
+        if self.rank == 0:
+            save_weights(self.run, self.spec, self.config, self.out / name, score, self.origin)
 
     @property
     def trainable(self) -> list[nn.Parameter]:
@@ -240,7 +249,7 @@ class Trainer:
             draw_curves(self.out)
         if error < run.best:
             run.best = error
-            save_weights(run, self.spec, self.config, self.out / "best.safetensors", score)
+            self.save_weights("best.safetensors", score)
 
 
 def forward(model: nn.Module, batch: Batch, precision: str) -> Prediction:

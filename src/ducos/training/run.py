@@ -78,10 +78,13 @@ def restore(run: Run, path: Path) -> None:
     run.step, run.best = values["step"], values["best"]
 
 
-def save_weights(run: Run, spec: ModelSpec, config: Config, path: Path, score: dict) -> None:
-    """Weights for use: the average where one is kept."""
+def save_weights(
+    run: Run, spec: ModelSpec, config: Config, path: Path, score: dict, origin: dict
+) -> None:
+    """Weights for use: the average where one is kept. origin: as `lineage` tells it."""
     weights = {**stored_weights(run.model), **run.average}
     about = {
+        **origin,
         "licence": MODELS[spec.name].licence,
         "prompt_licence": getattr(run.model.prompt, "licence", None),
         "trained_on": config.data.train,

@@ -16,6 +16,6 @@ if TYPE_CHECKING:
     from ducos.upscaling.result import SOURCES, Result
     from ducos.upscaling.upscaler import Upscaler, computing, super_resolve
     from ducos.upscaling.views import cloud_picture
-    from ducos.upscaling.weights import WEIGHTS, default_model, find_weights
+    from ducos.upscaling.weights import WEIGHTS, default_model, find_weights, version_of
 else:
     __getattr__, __dir__, __all__ = doors(__name__)

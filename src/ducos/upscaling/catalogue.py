@@ -4,7 +4,7 @@ from typing import Any
 
 from ducos.models import MODELS
 from ducos.prompts import PROMPTS
-from ducos.upscaling.weights import WEIGHTS, facts, how_to_get, needs_weights
+from ducos.upscaling.weights import WEIGHTS, facts, how_to_get, needs_weights, version_of
 
 NOW = "now"  # in the column `runs`; else what to do first
 
@@ -12,11 +12,12 @@ NOW = "now"  # in the column `runs`; else what to do first
 def model_rows() -> list[dict[str, Any]]:
     """One row per model; those that can run at once come first.
 
-    runs: "now", or how to get weights. parameters; gmac: billions of multiply-accumulates for a
-    640×480 image; licence: of the weights.
+    version: of an embedded weight file. runs: "now", or how to get weights. parameters; gmac:
+    billions of multiply-accumulates for a 640×480 image; licence: of the weights.
     """
     rows = [
-        _row(path.stem, facts()[path.stem], NOW) for path in sorted(WEIGHTS.glob("*.safetensors"))
+        {**_row(path.stem, facts()[path.stem], NOW), "version": version_of(path.stem)}
+        for path in sorted(WEIGHTS.glob("*.safetensors"))
     ]
     for name, entry in MODELS.items():
         said = {"licence": entry.licence, "prompt": entry.prompt, "about": entry.about}
@@ -28,6 +29,7 @@ def _row(name: str, said: dict[str, Any], runs: str) -> dict[str, Any]:
     counted = facts().get(name, {})  # nothing is known of a model from outside the package
     return {
         "name": name,
+        "version": None,
         "runs": runs,
         "parameters": counted.get("parameters"),
         "gmac": counted.get("gmac"),

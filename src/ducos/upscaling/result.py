@@ -33,7 +33,7 @@ class Result(Generic[Map]):
     source: (H, W) uint8, where the value comes from: see SOURCES.
     sigma: (H, W) float32, one standard deviation in metres, or None if the model has none.
     image: (H, W, 3) colours in [0, 1]. low: the measurements as they were used, registered if
-    asked for. model: which model ran.
+    asked for. model: which model ran, with the version of its weights.
     residual: RMS difference between the shrunk result and the valid input, same unit as depth.
     noise: of the input, one standard deviation in the same unit; given, or estimated.
     shift: where the depth lay on the image, and what was done about it.

@@ -27,7 +27,7 @@ from ducos.upscaling.loading import device_of, load
 from ducos.upscaling.options import OPTIONS, Options, is_name, memory_limit
 from ducos.upscaling.prediction import predict
 from ducos.upscaling.result import Result
-from ducos.upscaling.weights import default_model
+from ducos.upscaling.weights import default_model, version_of
 
 Progress = Callable[[float], None]
 FIXED = ("model", "device", "accept_noncommercial")  # of an upscaler, once it is made
@@ -50,7 +50,8 @@ class Upscaler:
         self.options = Options.of(None, {"model": model, "device": device, **settings})
         self.network: nn.Module
         if is_name(model) or model is None:
-            self.name = default_model() if model is None else str(model)
+            named = (default_model() if model is None else str(model), version_of(model))
+            self.name = " ".join(part for part in named if part)
             self.device = device_of(device)
             self.network = load(
                 model,

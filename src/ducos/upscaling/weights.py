@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ducos.errors import InputError
-from ducos.models import MODELS
+from ducos.models import MODELS, read_about
 
 WEIGHTS = Path(__file__).parents[1] / "weights"
 FACTS = WEIGHTS / "facts.json"
@@ -49,6 +49,12 @@ def find_weights(model: str | os.PathLike[str] | None) -> Path | None:
     raise InputError(
         f"unknown model {name!r}; give a .safetensors file or one of: {', '.join(MODELS)}"
     )
+
+
+def version_of(model: str | os.PathLike[str] | None) -> str | None:
+    """The version that a model's weight file states; None if it has none."""
+    path = find_weights(model)
+    return None if path is None else read_about(path).get("version")
 
 
 def needs_weights(name: str) -> bool:

@@ -1,0 +1,89 @@
+"""The input that a case of a suite makes of a pair, the same one every time."""
+
+import zlib
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from ducos.arrays import Floats, Mask
+from ducos.data import Pair
+from ducos.degrade import DEGRADATIONS
+from ducos.errors import InputError
+from ducos.evaluation.cases import as_batch
+from ducos.evaluation.suites import BLOCKS, SuiteCase
+
+SHIFT = 6  # pixels
+HOLES = 0.15  # of the map, about
+
+
+@dataclass(frozen=True)
+class SuiteInput:
+    """rgb: (H, W, 3); low, low_valid: (H / ratio, W / ratio); truth, valid: (H, W); metres."""
+
+    rgb: Floats
+    low: Floats
+    low_valid: Mask
+    truth: Floats
+    valid: Mask
+
+
+def suite_input(pair: Pair, case: SuiteCase) -> SuiteInput:
+    """Cut the pair to multiples of the ratio and make its low-resolution map."""
+    k = case.ratio
+    H, W = (n // k * k for n in pair.target.shape)
+    if not (H and W):
+        raise InputError(f"{pair.name} is smaller than one block of {k} pixels; leave it out")
+    rgb = np.ascontiguousarray(pair.rgb[:H, :W], np.float32)
+    truth, valid = pair.target[:H, :W], pair.valid[:H, :W]
+    seed = zlib.crc32(f"{case.name}/{pair.name}".encode())
+    if k == 1:
+        low, low_valid = truth, valid
+    elif case.low == BLOCKS:
+        low, low_valid = block_means(truth, valid, k)
+    else:
+        made, known = DEGRADATIONS[case.low](
+            as_batch(truth),
+            as_batch(valid),
+            torch.from_numpy(rgb).permute(2, 0, 1)[None],
+            (H // k, W // k),
+            torch.Generator().manual_seed(seed),
+        )
+        low, low_valid = made[0, 0].numpy(), known[0, 0].numpy()
+    if case.holes:
+        low_valid = low_valid & ~discs(low.shape, np.random.default_rng(seed))
+    low = np.where(low_valid, low, np.float32(0))
+    return SuiteInput(image_of(rgb, case.image), low, low_valid, truth, valid)
+
+
+def block_means(depth: Floats, valid: Mask, k: int) -> tuple[Floats, Mask]:
+    """(H, W) -> (H / k, W / k): mean of the valid pixels of each block; a hole below half."""
+    h, w = (n // k for n in depth.shape)
+    count = valid.reshape(h, k, w, k).sum((1, 3))
+    total = np.where(valid, depth, 0).astype(np.float64).reshape(h, k, w, k).sum((1, 3))
+    known = count >= k * k / 2
+    return np.where(known, total / np.maximum(count, 1), 0).astype(np.float32), known
+
+
+def image_of(rgb: Floats, what: str) -> Floats:
+    """The image (H, W, 3) that comes with the map; what: of IMAGES."""
+    H, W = rgb.shape[:2]
+    if what == "dark":
+        return np.zeros_like(rgb)
+    if what == "wrong":
+        return np.roll(rgb, (H // 2, W // 2), (0, 1))
+    if what == "shifted":
+        return rgb[:, np.maximum(np.arange(W) - SHIFT, 0)]
+    return rgb
+
+
+def discs(size: tuple[int, ...], rng: np.random.Generator) -> Mask:
+    """True (h, w) in discs of up to a sixth of the shorter side, until HOLES are covered."""
+    h, w = size
+    rows, columns = np.mgrid[:h, :w]
+    covered = np.zeros((h, w), np.bool_)
+    while covered.mean() < HOLES:
+        y, x = rng.uniform(0, h), rng.uniform(0, w)
+        radius = rng.uniform(0.5, max(1.0, min(h, w) / 6))
+        covered |= (rows + 0.5 - y) ** 2 + (columns + 0.5 - x) ** 2 < radius**2
+    return covered

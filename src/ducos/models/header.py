@@ -1,0 +1,22 @@
+"""What a weight file states about itself, read without torch and without its tensors."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+
+def read_about(path: Path) -> dict[str, Any]:
+    """What its maker wrote into a weight file: name, version, licence, data, config, figures.
+
+    {} of a file that states nothing, or is no weight file: whoever loads it will say so.
+    """
+    try:
+        with Path(path).open("rb") as file:
+            length = int.from_bytes(file.read(8), "little")
+            if length > path.stat().st_size:
+                return {}
+            stated = json.loads(file.read(length))["__metadata__"]["about"]
+        about = json.loads(stated)
+    except (OSError, ValueError, KeyError, TypeError):
+        return {}
+    return about if isinstance(about, dict) else {}
