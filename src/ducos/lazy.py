@@ -7,12 +7,15 @@ that only lists models never waits for torch.
 
 import ast
 import inspect
+import re
 import sys
 from collections.abc import Callable, Iterator
 from functools import cached_property, partial
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
+
+IMPORT = re.compile(r"^    from (\S+) import (?:\(([^)]*)\)|(.+))$", re.MULTILINE)
 
 
 def doors(room: str) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
@@ -32,12 +35,12 @@ def doors(room: str) -> tuple[Callable[[str], Any], Callable[[], list[str]], lis
 def listed(room: str) -> Iterator[tuple[str, str]]:
     """(name, module) for every import under ``if TYPE_CHECKING:`` in a package's source."""
     spec = sys.modules[room].__spec__
-    source = spec.loader.get_source(room)  # type: ignore[union-attr]
-    for node in ast.parse(source).body:
-        if isinstance(node, ast.If) and getattr(node.test, "id", None) == "TYPE_CHECKING":
-            for line in node.body:
-                if isinstance(line, ast.ImportFrom):
-                    yield from ((alias.name, str(line.module)) for alias in line.names)
+    source: str = spec.loader.get_source(room)  # type: ignore[union-attr]
+    # By pattern, not by `ast`: a dozen rooms are read before a command prints its help.
+    _, _, block = source.partition("\nif TYPE_CHECKING:\n")
+    for module, several, one in IMPORT.findall(block.partition("\nelse:\n")[0]):
+        names = (name.strip() for name in (several or one).split(","))
+        yield from ((name, module) for name in names if name)
 
 
 class Later:

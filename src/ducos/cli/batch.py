@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ducos.cli.options import Json, takes_options
-from ducos.files import find_pairs
 from ducos.upscaling import Options
 
 if TYPE_CHECKING:
@@ -54,6 +53,8 @@ def batch(
 
     Example: ducos batch recording -o sharp --suffix .exr --workers 4
     """
+    from ducos.files import find_pairs
+
     found = find_pairs(source)
     from ducos.batch import run_batch
 

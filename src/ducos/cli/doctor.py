@@ -9,8 +9,6 @@ import typer
 from ducos.cli.options import Json, takes_options
 from ducos.cli.progress import waiting
 from ducos.errors import InputError
-from ducos.files import existing_file, find_pairs
-from ducos.pictures import check_image_output
 from ducos.upscaling import Options
 
 if TYPE_CHECKING:
@@ -37,7 +35,11 @@ def doctor(
 
     Example: ducos doctor rgb.png depth.png --report look.png
     """
+    from ducos.files import existing_file, find_pairs
+
     if report:
+        from ducos.pictures import check_image_output
+
         check_image_output(report)
     reading: dict[str, Any] = {"unit": options.unit, "scale": options.scale}
     found: Report | RecordingReport

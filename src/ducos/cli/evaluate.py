@@ -9,9 +9,7 @@ import typer
 
 from ducos.cli.options import Json, takes_options
 from ducos.cli.progress import counting, wide_console
-from ducos.data import check_dataset
 from ducos.errors import InputError
-from ducos.evaluation import RECIPES, find, find_suite
 from ducos.files import check_output_folder
 from ducos.upscaling import Options, default_model, find_weights
 
@@ -79,6 +77,9 @@ def evaluate(
             )
         evaluate_suite(options, suite or "heldout", model, data, captures, images, out, as_json)
         return
+    from ducos.data import check_dataset
+    from ducos.evaluation import find
+
     chosen = find(protocol)
     names = model or ([] if predictions else [default_model()])
     for name in [] if predictions else names:
@@ -126,6 +127,8 @@ def evaluate_suite(
     as_json: bool,
 ) -> None:
     """Score models on the cases of a suite: one row per case, and the named figures."""
+    from ducos.evaluation import find_suite
+
     suite = find_suite(name)
     names = model or [default_model()]
     for each in names:
@@ -211,6 +214,8 @@ def reproduce_table(
 
     Example: ducos reproduce synthetic --data DATA --datasets middlebury,lu
     """
+    from ducos.evaluation import RECIPES
+
     if name not in RECIPES:
         raise InputError(f"nothing to reproduce as {name!r}; choose one of: {', '.join(RECIPES)}")
     for each in model or []:

@@ -8,7 +8,6 @@ from typing import Annotated, Any
 import typer
 
 from ducos.cli.options import Json, takes_options
-from ducos.cli.outputs import Outputs
 from ducos.cli.progress import waiting
 from ducos.files import existing_file
 from ducos.upscaling import Options
@@ -49,6 +48,8 @@ def upscale(
 
     Example: ducos upscale rgb.png depth.png -o sharp.exr --preview look.png
     """
+    from ducos.cli.outputs import Outputs
+
     outputs = Outputs(out, preview, cloud, mesh, cloud_preview, keep_flying)
     existing_file(rgb)
     existing_file(depth)

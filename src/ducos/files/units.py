@@ -4,12 +4,12 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from numbers import Real
-from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING
 
 from ducos.errors import InputError
+
+if TYPE_CHECKING:
+    from ducos.arrays import AnyArray, Mask
 
 UNITS = {"m": 1.0, "cm": 0.01, "mm": 0.001}
 """Metres per stored value; the other units are `relative` (no metres) and `custom` (a scale)."""
@@ -82,7 +82,7 @@ def stated_meaning(name: str, facts: Mapping[str, str]) -> Meaning | None:
     return Meaning(unit, scale, "read from the file", words, zero_is_hole)
 
 
-def guessed_meaning(plane: NDArray[Any], valid: NDArray[np.bool_]) -> Meaning:
+def guessed_meaning(plane: "AnyArray", valid: "Mask") -> Meaning:
     """Guess by number type and size; only positive valid pixels have a say.
 
     8-bit integers are levels. Wider integers are millimetres: RealSense, Kinect, Orbbec, ARKit and
@@ -97,6 +97,8 @@ def guessed_meaning(plane: NDArray[Any], valid: NDArray[np.bool_]) -> Meaning:
     if normalised or (whole and bits == 8):
         why = f"{kind}, largest value exactly 1" if normalised else kind
         return Meaning("relative", 1.0, "guessed", f"relative levels ({why})", zero_is_hole=False)
+    import numpy as np  # here: options are checked, and help is printed, without it
+
     median = float(np.median(positive)) if positive.size else 0.0
     unit = "mm" if whole or median > 100 else "m"
     words = f"{_NAMES[unit]} ({kind}, median {median:.4g})"
