@@ -146,6 +146,22 @@ def needs_words(path: Path, node: ast.ClassDef | ast.FunctionDef) -> bool:
     return isinstance(node, ast.ClassDef) or len(node.body) > 3
 
 
+@pytest.mark.parametrize("path", FILES, ids=relative)
+def test_optional_libraries_are_asked_for_by_name(path: Path) -> None:
+    """A module that needs one says which extra brings it (`errors.needed`), or imports it late."""
+    optional = {"cv2", "h5py", "OpenEXR", "tifffile", "trimesh", "huggingface_hub", "transformers"}
+    at_once = {
+        name.split(".")[0]
+        for node in tree_of(path).body
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        for name in (
+            [a.name for a in node.names] if isinstance(node, ast.Import) else [node.module]
+        )
+        if name
+    }
+    assert module_of(path) == "synth" or not at_once & optional
+
+
 def test_no_drawers_for_everything() -> None:
     names = {path.stem for path in FILES}
     assert not names & {"utils", "util", "helpers", "common", "misc", "tools"}

@@ -10,14 +10,13 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-import cv2
 import numpy as np
 import torch
 from torch import Tensor
 
 from ducos.data import Dataset, Pair
 from ducos.degrade import DEGRADATIONS
-from ducos.errors import InputError
+from ducos.errors import InputError, needed
 from ducos.normalise import range_of
 from ducos.prompts import Prompt
 from ducos.resize import FARTHER, fill_holes, low_size
@@ -26,6 +25,8 @@ from ducos.training.config import SENSOR, check_degradations
 from ducos.training.measured import common_ratio, cut_measured, patch_sides
 from ducos.training.prompt_cache import FeatureCache, cut
 from ducos.training.samples import Batch, Patch, Patches
+
+cv2 = needed("cv2", "train")
 
 AS_LARGE = 1.1  # scales below are 1
 REACH = 0.25  # truth farther outside the measured range than this share of it cannot be known
