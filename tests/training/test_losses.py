@@ -12,8 +12,11 @@ from ducos.models.prediction import Prediction
 from ducos.normalise import Range
 from ducos.training.losses import (
     alignment,
+    consistency,
+    coverage,
     edge,
     edge_snap,
+    flying,
     gradient,
     gradient_magnitude,
     gradient_mask,
@@ -211,6 +214,43 @@ def test_the_best_sigma_is_the_error_that_two_thirds_stay_below() -> None:
     assert min(candidates, key=loss) == pytest.approx(1.0, abs=0.051)
 
 
+def test_flying_counts_pixels_on_neither_surface() -> None:
+    batch = make_batch(step())
+    for depth, share in ((step(), 0.02), (1 - step(), 0.02), (step() * 0 + 0.5, 1.0)):
+        assert flying(Prediction(depth), batch).item() == pytest.approx(share, abs=0.02)
+    half = step().clone()
+    half[..., : half.shape[-2] // 2, :] = 0.5
+    assert flying(Prediction(half), batch).item() == pytest.approx(0.5, abs=0.02)
+    flat = make_batch(step() * 0 + 0.5)
+    assert flying(Prediction(step()), flat).item() == 0  # no edge, nobody is asked
+
+
+def test_coverage_is_zero_where_two_thirds_of_the_errors_stay_below_sigma() -> None:
+    target = torch.zeros(1, 1, 100, 100, dtype=DOUBLE)
+    errors = torch.linspace(0.01, 1, 10_000, dtype=DOUBLE).reshape(1, 1, 100, 100)
+    values = {
+        width: coverage(
+            Prediction(errors, {"sigma": torch.full_like(errors, width)}), make_batch(target)
+        )
+        for width in (0.1, 0.683, 3.0)
+    }
+    assert values[0.683].item() < 0.03
+    assert values[0.1].item() > 0.5
+    assert values[3.0].item() == pytest.approx(1 - 0.683, abs=0.02)
+    with pytest.raises(InputError, match="needs a model with a sigma"):
+        coverage(Prediction(errors), make_batch(target))
+
+
+def test_consistency_is_what_had_to_be_moved() -> None:
+    target = torch.zeros(2, 1, 8, 8, dtype=DOUBLE)
+    batch = make_batch(target)
+    excess = torch.zeros(2, 1, 4, 4, dtype=DOUBLE)
+    excess[0] = 0.3
+    moved = consistency(Prediction(target, {"excess": excess}), batch).item()
+    assert moved == pytest.approx(0.15, abs=1e-4)  # each image counts alike
+    assert consistency(Prediction(target), batch).item() == 0  # owes nothing
+
+
 def test_sigma_moves_the_uncertainty_and_not_the_depth() -> None:
     depth = noise(1, 1, 6, 6).requires_grad_()
     expected = noise(1, 1, 6, 6, seed=1).requires_grad_()
@@ -331,7 +371,7 @@ def test_gradcheck_edge(normalise: bool, magnitude: bool, inverse: bool) -> None
     assert gradcheck(loss, noise(2, 1, 5, 6, seed=9).requires_grad_())
 
 
-@pytest.mark.parametrize("loss", [reconstruction, rms, edge_snap])
+@pytest.mark.parametrize("loss", [reconstruction, rms, edge_snap, flying])
 def test_gradcheck_reconstruction(loss: Loss) -> None:
     batch = make_batch(noise(2, 1, 4, 5), noise(2, 1, 4, 5, seed=2) > 0.3)
     depth = noise(2, 1, 4, 5, seed=9).requires_grad_()

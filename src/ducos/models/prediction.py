@@ -14,6 +14,8 @@ class Prediction:
       prompt_depth: (B, 1, H, W) relative depth Y′ of the foundation model, for Eq. 9-10
       prompt_inverse: bool, True when prompt_depth grows towards the camera
       sigma: (B, 1, H, W) one standard deviation of `depth`, same units
+      excess: (B, 1, h, w) what was moved to keep the mode `faithful`: how far the result, shrunk,
+        lay beyond the tolerance of each measurement before
     """
 
     depth: Tensor

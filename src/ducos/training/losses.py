@@ -16,6 +16,7 @@ from ducos.normalise import Range
 # A batch has, beside others: target (B,1,H,W) normalised, valid (B,1,H,W) bool, range: Range,
 # inverse (B,) bool: True where the target is inverse depth (disparity-like).
 Batch = Any
+FINEST = 1e-4  # of the range: smaller errors are rounding
 ONE_SIGMA = 0.6827  # share of a normal distribution within one standard deviation
 
 
@@ -81,11 +82,18 @@ def rms(prediction: Any, batch: Batch) -> Tensor:
 def edge_snap(prediction: Any, batch: Batch, *, radius: int = 4) -> Tensor:
     """Distance to the nearer of the two surfaces at depth edges, mean over valid pixels.
 
-    What `cameras.cloud.flying_share` counts: edges are where the truth jumps by a tenth within
+    What `cameras.flying_share` counts: edges are where the truth jumps by a tenth within
     `radius` pixels, its nearest and farthest values there are the two surfaces, and pixels whose
     truth lies on neither are not asked. The other objectives answer an edge whose place is
     uncertain with a depth in between, where nothing is; to this one either side is right.
     """
+    asked, distance = at_edges(prediction, batch, radius)
+    return masked_mean(torch.where(asked, distance, torch.zeros_like(distance)), batch.valid)
+
+
+def at_edges(prediction: Any, batch: Batch, radius: int) -> tuple[Tensor, Tensor]:
+    """Which pixels (B, 1, H, W) are asked at depth edges, and how far the prediction is from the
+    nearer of the two surfaces there; see `cameras.flying`."""
     window = 2 * radius + 1
     lowest = torch.full_like(batch.target, -torch.inf)
     far = F.max_pool2d(torch.where(batch.valid, batch.target, lowest), window, 1, radius)
@@ -96,7 +104,39 @@ def edge_snap(prediction: Any, batch: Batch, *, radius: int = 4) -> Tensor:
     jumps = (far - near) * batch.range.span > EDGE * nearest
     asked = batch.valid & jumps & on_either
     distance = torch.minimum((prediction.depth - near).abs(), (prediction.depth - far).abs())
-    return masked_mean(torch.where(asked, distance, torch.zeros_like(distance)), batch.valid)
+    return asked, distance
+
+
+def consistency(prediction: Any, batch: Batch) -> Tensor:
+    """RMS of what had to be moved so that the result, shrunk, agrees with its measurements: a
+    network that agrees by itself leaves nothing to do. 0 for maps that owe nothing."""
+    excess = prediction.aux.get("excess")
+    if excess is None:
+        return 0 * prediction.depth.sum()
+    tiny = 1e-4  # as of `rms`
+    return ((excess.square().mean((1, 2, 3)) + tiny**2).sqrt() - tiny).mean()
+
+
+def flying(prediction: Any, batch: Batch, *, radius: int = 4) -> Tensor:
+    """Share of the pixels at depth edges that are on neither surface, in a form with a slope: the
+    step at CLOSE of the depth is as soft as CLOSE."""
+    asked, distance = at_edges(prediction, batch, radius)
+    close = CLOSE * batch.range.undo(batch.target).abs() / batch.range.span
+    off = torch.sigmoid(4 * (distance - close) / close.clamp_min(1e-6))
+    shares = torch.where(asked, off, torch.zeros_like(off)).sum((1, 2, 3))
+    counts = asked.sum((1, 2, 3))
+    return (shares / counts.clamp_min(1))[counts > 0].sum() / (counts > 0).sum().clamp_min(1)
+
+
+def coverage(prediction: Any, batch: Batch) -> Tensor:
+    """How far the share of errors below one sigma is from 68.3 %, in a form with a slope. The depth
+    itself is not moved by it."""
+    expected = prediction.aux.get("sigma")
+    if expected is None:
+        raise InputError("the coverage constraint needs a model with a sigma; take ducos-compact")
+    error = (prediction.depth.detach() - batch.target).abs().clamp_min(FINEST)
+    below = torch.sigmoid(4 * (expected.clamp_min(FINEST).log() - error.log()))
+    return (masked_mean(below, batch.valid) - ONE_SIGMA).abs()
 
 
 def sigma(prediction: Any, batch: Batch) -> Tensor:
@@ -111,10 +151,9 @@ def sigma(prediction: Any, batch: Batch) -> Tensor:
             "the sigma objective trains a model's uncertainty, but this model gives none: "
             "take ducos-compact with its mixing tail, or leave `sigma` out of the objectives"
         )
-    floor = 1e-4  # of the range: smaller errors are rounding
     error = (prediction.depth.detach() - batch.target).abs()
     error = torch.where(batch.valid, error, torch.zeros_like(error))
-    above = ((error + floor) / (expected + floor)).log()
+    above = ((error + FINEST) / (expected + FINEST)).log()
     return masked_mean(torch.maximum(ONE_SIGMA * above, (ONE_SIGMA - 1) * above), batch.valid)
 
 

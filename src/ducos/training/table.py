@@ -127,6 +127,34 @@ CONSTRAINTS: dict[str, ConstraintEntry] = {
         },
         options={"normalise": True, "magnitude": True},
     ),
+    "consistency": ConstraintEntry(
+        own("consistency"),
+        "A faithful result agrees with its measurements before it is made to; RMS, of the range.",
+        {
+            "fixed": Constraint(multiplier=0.5),
+            "paper": Constraint(multiplier=0.01, rate=0.01),
+            "constrained": Constraint(epsilon=0.003, rate=0.5),
+        },
+    ),
+    "flying": ConstraintEntry(
+        own("flying"),
+        "Share of the pixels at depth edges that are on neither surface.",
+        {
+            "fixed": Constraint(multiplier=0.01),
+            "paper": Constraint(multiplier=0.01, rate=0.01),
+            "constrained": Constraint(epsilon=0.35, rate=0.01),
+        },
+        options={"radius": 4},
+    ),
+    "coverage": ConstraintEntry(
+        own("coverage"),
+        "The share of errors below one sigma is 68.3 %, give or take epsilon.",
+        {
+            "fixed": Constraint(multiplier=0.02),
+            "paper": Constraint(multiplier=0.01, rate=0.01),
+            "constrained": Constraint(epsilon=0.03, rate=0.05),
+        },
+    ),
 }
 PAPER_CONSTRAINTS = ("alignment", "edge")
 

@@ -55,23 +55,29 @@ def within_reach(depth: Tensor, around: Around) -> Tensor:
     return torch.minimum(torch.maximum(depth, lowest - beyond), highest + beyond)
 
 
-def agreeing(depth: Tensor, around: Around, tolerance: Tensor) -> Tensor:
+def agreeing(depth: Tensor, around: Around, tolerance: Tensor, excess: Tensor) -> Tensor:
     """depth (B, 1, H, W), moved until the mean over each measurement's area (B, 1, h, w) is within
     the tolerance of what was measured.
 
     Smoothly at first, then cell by cell for the small rest, so that hardly any cell border shows.
     At ratio 1 no pixel is then farther from its measurement than that.
+
+    excess (B, 1, h, w): what it lacks at first, see `beyond_tolerance`.
     """
-    low, valid = around.low, around.valid
     for grow in (linear_of, linear_of, nearest_of):
-        depth = kept(depth)
-        shrunk = whole(F.interpolate(depth, size=(low.shape[-2], low.shape[-1]), mode="area"))
-        missing = low - shrunk
-        excess = missing - torch.minimum(torch.maximum(missing, -tolerance), tolerance)
-        if valid is not None:
-            excess = excess * valid
-        depth = local(partial(moved_by, excess, grow), depth, around, channels=1)
+        depth = kept(local(partial(moved_by, excess, grow), depth, around, channels=1))
+        if grow is not nearest_of:
+            excess = beyond_tolerance(depth, around, tolerance)
     return depth
+
+
+def beyond_tolerance(depth: Tensor, around: Around, tolerance: Tensor) -> Tensor:
+    """What depth (B, 1, H, W), shrunk by area, lacks of each measurement beyond the tolerance,
+    (B, 1, h, w)."""
+    low, valid = around.low, around.valid
+    missing = low - whole(F.interpolate(kept(depth), size=tuple(low.shape[-2:]), mode="area"))
+    excess = missing - torch.minimum(torch.maximum(missing, -tolerance), tolerance)
+    return excess if valid is None else excess * valid
 
 
 def moved_by(
@@ -185,9 +191,11 @@ class MixingTail(nn.Module):
             )
             depth = kept(corrected, over=depth)
         depth = local(within_reach, depth, around, channels=1)
+        aux = {"sigma": sigma}
         if tolerance is not None:
-            depth = agreeing(depth, around, tolerance)
-        return Prediction(depth, {"sigma": sigma})
+            aux["excess"] = beyond_tolerance(depth, around, tolerance)
+            depth = agreeing(depth, around, tolerance, aux["excess"])
+        return Prediction(depth, aux)
 
     @staticmethod
     def missing(depth: Tensor, around: Around) -> Tensor:
