@@ -207,7 +207,10 @@ def test_augmentations_are_read_and_the_rest_has_its_default(write) -> None:
         ("train.objectives={}", "at least one objective of: reconstruction"),
         ('dual.constraints=["edges"]', "unknown constraint 'edges'; choose of: alignment, edge"),
         ("dual.preset=Paper", "unknown preset 'Paper'; choose of: fixed, paper, constrained"),
-        ("dual.edges={}", "dual.edges is not known; choose of: alignment, consistency, constraints"),
+        (
+            "dual.edges={}",
+            "dual.edges is not known; choose of: alignment, consistency, constraints",
+        ),
         ("dual.edge.magnitud=true", "dual.edge.magnitud is not known; .*normalise, magnitude"),
     ],
 )
