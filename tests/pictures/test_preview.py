@@ -264,3 +264,15 @@ def test_pictures_of_the_docs_exist_and_are_small() -> None:
             picture = page.parent / link
             assert picture.is_file(), f"{page.name} shows {link}, which is not there"
             assert picture.stat().st_size < 250_000, f"{link} is too large"
+
+
+def test_crops_show_edges_and_not_slanted_planes() -> None:
+    """At ratio 1 a floor has a small jump at every pixel; a box is what to look at."""
+    rows, columns = np.mgrid[:240, :320]
+    depth = (1 + rows / 80 + columns / 200).astype(np.float32)
+    depth[150:190, 220:260] = 1.2
+    found = look.windows(depth, np.ones(depth.shape, bool), depth.shape)
+    assert found
+    for window in found:
+        assert np.ptp(window.cut(depth)) > 0.5
+        assert (window.cut(depth) == np.float32(1.2)).any()

@@ -13,6 +13,7 @@ from scipy import ndimage
 from ducos.arrays import Floats, Mask, Size
 
 RANGE = (2, 95)  # percentiles of the input between which pictures have colours
+LEAST = 0.08  # of the largest jump: less is a slope or noise
 SHARE = 1 / 6  # side of a window, of the shorter image side
 FEWEST = 8  # input pixels across a window, if the map has as many
 STEP = 3  # input pixels averaged on each side of an edge
@@ -71,8 +72,11 @@ def windows(low: Floats, valid: Mask, size: Size, count: int = 3) -> list[Window
     positive = jump[jump > 0]
     if not positive.size:
         return []
-    # One far window must not outshine all the furniture.
-    jump = np.minimum(jump, np.percentile(positive, 90))
+    # A slanted plane, with a small jump at every pixel, must not outshine edges.
+    edges = positive[positive > LEAST * positive.max()]
+    jump = np.where(jump > LEAST * positive.max(), jump, 0)
+    # Nor one far window all the furniture.
+    jump = np.minimum(jump, np.percentile(edges, 50))
     richness = ndimage.uniform_filter(jump.astype(np.float64), (rows, columns), mode="constant")
     measured = ndimage.uniform_filter(valid.astype(np.float64), (rows, columns), mode="constant")
     richness[measured < 0.5] = 0
