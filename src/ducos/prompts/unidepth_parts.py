@@ -1,13 +1,17 @@
 """What both releases of UniDepth v2 share: attention, the pinhole camera, and what they return."""
 
 import math
-from typing import NamedTuple
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from ducos.prompts.vit import LayerScale
+from ducos.errors import InputError
+from ducos.prompts.vit import PATCH, SHAPES, LayerScale, Position, Shape, VisionTransformer
+from ducos.prompts.weights import load_strictly, read_weights
 from ducos.resize import Size, bilinear
 
 
@@ -120,3 +124,34 @@ def frequencies(count: int, size: Size, like: Tensor) -> Tensor:
 def resized_rays(rays: Tensor, size: Size) -> Tensor:
     """Rays (B, 3, H, W) on another grid, again of unit length, as tokens (B, h·w, 3)."""
     return F.normalize(bilinear(rays, size), dim=1).flatten(2).transpose(1, 2)
+
+
+class UniDepth(nn.Module):
+    """Encoder, decoder and weights of a UniDepth; see the versions for the arguments."""
+
+    multiple_of = PATCH
+    inverse = False
+    licence = "CC-BY-NC-4.0"
+    variants: Mapping[str, Any]  # size -> taps and hub of that version
+
+    def __init__(
+        self, size: str = "s", *, weights: str | Path | None = None, side: int | None = None
+    ):
+        super().__init__()
+        if size not in self.variants:
+            raise InputError(f"got size {size!r}, expected one of {', '.join(self.variants)}")
+        variant, shape = self.variants[size], SHAPES[size]
+        self.taps = variant.taps
+        self.channels = (shape.width,) * 4
+        self.side = side
+        self.pixel_encoder = VisionTransformer(
+            shape, position=Position.SIZE, register_token=True, final_eps=1e-5
+        )
+        self.pixel_decoder: Any = self.decoder(variant, shape)
+        if weights is not None:
+            source = variant.hub if weights == "hub" else weights
+            load_strictly(self, read_weights(source), source)
+
+    def decoder(self, variant: Any, shape: Shape) -> nn.Module:
+        """The version's own."""
+        raise TypeError(f"{type(self).__name__} has no decoder")

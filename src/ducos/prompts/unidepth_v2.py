@@ -9,26 +9,24 @@ are CC BY-NC 4.0. Attribute names are those of the published weight files.
 """
 
 import math
-from pathlib import Path
 from typing import NamedTuple
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from ducos.errors import InputError
 from ducos.prompts.image import imagenet, to_working_size
 from ducos.prompts.prompt import Prompt
 from ducos.prompts.unidepth_parts import (
     AttentionBlock,
     Estimate,
     Mlp,
+    UniDepth,
     frequencies,
     pinhole_rays,
     resized_rays,
 )
-from ducos.prompts.vit import PATCH, SHAPES, Position, VisionTransformer
-from ducos.prompts.weights import load_strictly, read_weights
+from ducos.prompts.vit import PATCH, Shape
 from ducos.resize import Size
 
 
@@ -237,7 +235,7 @@ def cut_margins(feature: Tensor, margins: tuple[int, int, int, int], size: Size)
     return F.grid_sample(feature, grid, padding_mode="border", align_corners=False)
 
 
-class UniDepthV2(nn.Module):
+class UniDepthV2(UniDepth):
     """Four encoder maps on the 1/14 grid and metric depth, from a colour image.
 
     Confidence points the other way: larger is less certain. It is exp of the expected absolute
@@ -251,27 +249,10 @@ class UniDepthV2(nn.Module):
             to 600 000 pixels, extreme formats padded to a ratio between 1:2 and 5:2.
     """
 
-    multiple_of = PATCH
-    inverse = False
-    licence = "CC-BY-NC-4.0"
+    variants = VARIANTS
 
-    def __init__(
-        self, size: str = "s", *, weights: str | Path | None = None, side: int | None = None
-    ):
-        super().__init__()
-        if size not in VARIANTS:
-            raise InputError(f"got size {size!r}, expected one of {', '.join(VARIANTS)}")
-        variant, shape = VARIANTS[size], SHAPES[size]
-        self.taps = variant.taps
-        self.channels = (shape.width,) * 4
-        self.side = side
-        self.pixel_encoder = VisionTransformer(
-            shape, position=Position.SIZE, register_token=True, final_eps=1e-5
-        )
-        self.pixel_decoder = Decoder(shape.width, variant.width)
-        if weights is not None:
-            source = variant.hub if weights == "hub" else weights
-            load_strictly(self, read_weights(source), source)
+    def decoder(self, variant: Variant, shape: Shape) -> nn.Module:
+        return Decoder(shape.width, variant.width)
 
     def at_working_size(self, image: Tensor) -> Estimate:
         """Everything about an image (B, 3, 14h, 14w) with ImageNet statistics, taken as it is."""

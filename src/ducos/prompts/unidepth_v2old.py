@@ -9,14 +9,12 @@ are CC BY-NC 4.0. Attribute names are those of the published weight files.
 """
 
 import math
-from pathlib import Path
 from typing import NamedTuple
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from ducos.errors import InputError
 from ducos.prompts.image import imagenet, to_image_size, to_working_size
 from ducos.prompts.positions import count_from_one, sine_position
 from ducos.prompts.prompt import Prompt
@@ -24,12 +22,12 @@ from ducos.prompts.unidepth_parts import (
     AttentionBlock,
     Estimate,
     Mlp,
+    UniDepth,
     frequencies,
     pinhole_rays,
     resized_rays,
 )
-from ducos.prompts.vit import PATCH, SHAPES, Position, VisionTransformer
-from ducos.prompts.weights import load_strictly, read_weights
+from ducos.prompts.vit import PATCH, Shape
 from ducos.resize import Size, bilinear
 
 WIDTH = 512
@@ -257,7 +255,7 @@ def working_size(size: Size) -> Size:
     return rows * PATCH, columns * PATCH
 
 
-class UniDepthV2Old(nn.Module):
+class UniDepthV2Old(UniDepth):
     """Four encoder maps on the 1/14 grid and metric depth, from a colour image.
 
     Confidence lies in [0, 1]; what it was trained to mean is not published.
@@ -270,27 +268,10 @@ class UniDepthV2Old(nn.Module):
             2400 patches of 14×14, whatever the size of the image.
     """
 
-    multiple_of = PATCH
-    inverse = False
-    licence = "CC-BY-NC-4.0"
+    variants = VARIANTS
 
-    def __init__(
-        self, size: str = "s", *, weights: str | Path | None = None, side: int | None = None
-    ):
-        super().__init__()
-        if size not in VARIANTS:
-            raise InputError(f"got size {size!r}, expected one of {', '.join(VARIANTS)}")
-        variant, shape = VARIANTS[size], SHAPES[size]
-        self.taps = variant.taps
-        self.channels = (shape.width,) * 4
-        self.side = side
-        self.pixel_encoder = VisionTransformer(
-            shape, position=Position.SIZE, register_token=True, final_eps=1e-5
-        )
-        self.pixel_decoder = Decoder(shape.width)
-        if weights is not None:
-            source = variant.hub if weights == "hub" else weights
-            load_strictly(self, read_weights(source), source)
+    def decoder(self, variant: Variant, shape: Shape) -> nn.Module:
+        return Decoder(shape.width)
 
     def at_working_size(self, image: Tensor) -> Estimate:
         """Everything about an image (B, 3, 14h, 14w) with ImageNet statistics, taken as it is."""
