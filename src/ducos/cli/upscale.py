@@ -46,7 +46,7 @@ def upscale(
 ) -> None:
     """Super-resolve one depth map to the size of its colour image.
 
-    Example: ducos upscale rgb.png depth.png -o sharp.exr --preview look.png
+    Example: ducos upscale rgb.png depth.png -o sharp.png --preview look.png
     """
     from ducos.cli.outputs import Outputs
 

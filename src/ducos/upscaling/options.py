@@ -40,7 +40,7 @@ class Options:
         " Default: the embedded network.",
         str | None,
     )
-    unit: str = option("auto", "Of the stored depth: auto, m, mm, cm or relative.", str)
+    unit: str = option("auto", "Unit of the stored depth: auto, m, mm, cm or relative.", str)
     scale: float | None = option(None, "Metres per stored value, instead of a unit.", float | None)
     mask: Any = option(None, "Image that is 0 where depth is invalid.", Path | None)
     confidence: Any = option(
@@ -51,20 +51,20 @@ class Options:
     )
     mode: str = option(
         "auto",
-        "What the result owes to the measurements: "
+        "How far the measurements are trusted: "
         + "; ".join(f"{name} ({about})" for name, about in MODES.items())
         + "; auto repairs maps of --sensor tof and is faithful to all others.",
         str,
     )
     noise: float | None = option(
         None,
-        "Of the measurements, one standard deviation in metres: a faithful result stays within two"
-        " of them. Default: estimated from the map.",
+        "Noise of the measurements, one standard deviation in metres: a faithful result stays within"
+        " two of them. Default: estimated from the map.",
         float | None,
     )
     sensor: str = option(
         "unknown",
-        "What made the depth map, if you know: "
+        "Kind of camera that made the depth map, if known: "
         + ", ".join(f"{name} ({cameras})" for name, cameras in list(SENSORS.items())[1:])
         + ".",
         str,
@@ -88,13 +88,15 @@ class Options:
     )
     tile: str = option(
         "auto",
-        "Memory for strips of a large picture: auto (1 GB), off, or such as 400MB. The result is"
+        "Memory for strips of a large image: auto (1 GB), off, or such as 400MB. The result is"
         " the same.",
         str,
         COMPUTING,
     )
     device: str = option("auto", "auto, cpu, cuda or mps; auto takes a GPU.", str, COMPUTING)
-    threads: int | None = option(None, "Of the processor. Default: all.", int | None, COMPUTING)
+    threads: int | None = option(
+        None, "Threads of the processor. Default: one per core.", int | None, COMPUTING
+    )
     accept_noncommercial: bool = option(
         False, "Use a prompt whose weights forbid commercial use.", bool, COMPUTING
     )
