@@ -58,8 +58,8 @@ class Options:
     )
     noise: float | None = option(
         None,
-        "Noise of the measurements, one standard deviation in metres: a faithful result stays within"
-        " two of them. Default: estimated from the map.",
+        "Noise of the measurements, one standard deviation in metres: a faithful result stays"
+        " within two of them. Default: estimated from the map.",
         float | None,
     )
     sensor: str = option(
