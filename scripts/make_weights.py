@@ -268,9 +268,10 @@ def chosen(candidates: dict[str, Path], rule: ChooseConfig, out: Path) -> tuple[
 def embed(path: Path, target: Path, recipe: Recipe, choice: Choice, out: Path) -> None:
     """Put weights into the package, with figures and rule, and count and measure them there."""
     model, spec, about = load_model(path)
-    # The number of corrections is part of what was trained: state it, whatever the default becomes.
+    # These numbers are part of what was trained: state them, whatever the defaults become.
     tail = getattr(model, "tail", None)
-    fixed = {"corrections": tail.corrections} if hasattr(tail, "corrections") else {}
+    counts = ("corrections", "steepenings")
+    fixed = {name: getattr(tail, name) for name in counts if hasattr(tail, name)}
     spec = ModelSpec(spec.name, spec.prompt, spec.prompt_options, {**spec.kwargs, **fixed})
     rule = recipe.choose
     assert rule is not None

@@ -210,8 +210,9 @@ def test_every_switch_builds_and_runs(prompt: str | None, kwargs: dict) -> None:
 
 @pytest.mark.parametrize("kwargs", [
     {}, {"fusion": "add"}, {"fusion": "concat"}, {"iterations": 3}, {"blocks": 2}, {"wide": True},
-    {"guided": False}, {"stride": 1}, {"stride": 2}, {"corrections": 0}, {"align": False},
-    {"tail": "convolution"}, {"tail": "convolution", "stride": 2},
+    {"guided": False}, {"stride": 1}, {"stride": 2}, {"corrections": 0},
+    {"steepenings": 0}, {"align": False}, {"tail": "convolution"},
+    {"tail": "convolution", "stride": 2},
 ])  # fmt: skip
 @pytest.mark.parametrize("prompt", ["tiny", None])
 def test_every_switch_of_the_compact_network_builds_and_runs(
@@ -271,7 +272,7 @@ def test_impossible_arguments_are_refused_with_their_name(kwargs: dict) -> None:
 
 @pytest.mark.parametrize("kwargs", [
     {"fusion": "Pearson"}, {"tail": "conv"}, {"iterations": 0}, {"channels": 0}, {"stride": 0},
-    {"corrections": -1}, {"wide": True, "guided": False},
+    {"corrections": -1}, {"steepenings": -1}, {"wide": True, "guided": False},
 ])  # fmt: skip
 def test_the_compact_network_refuses_them_too(kwargs: dict) -> None:
     with pytest.raises(InputError, match=next(iter(kwargs))):

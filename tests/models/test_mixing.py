@@ -17,7 +17,12 @@ RATIOS = [(1, 1), (2, 2), (1.5, 3.4), (11.6, 2.7), (5, 1)]
 
 
 def mixer(
-    *, corrections: int = 0, learned: bool = False, focus: bool = True, detail: bool = True
+    *,
+    corrections: int = 0,
+    steepenings: int = 0,
+    learned: bool = False,
+    focus: bool = True,
+    detail: bool = True,
 ) -> DuCosCompact:
     """A small network with the mixing tail.
 
@@ -26,7 +31,12 @@ def mixer(
     """
     torch.manual_seed(3)
     model = DuCosCompact(
-        None, channels=8, iterations=1, guided=False, corrections=corrections
+        None,
+        channels=8,
+        iterations=1,
+        guided=False,
+        corrections=corrections,
+        steepenings=steepenings,
     ).eval()
     predict: nn.Conv2d = model.tail.predict
     group = model.tail.stride**2
@@ -80,7 +90,8 @@ def test_without_preferences_it_is_cubic_spline_smoothing(ratio: tuple[float, fl
 def test_before_training_it_is_close_to_that() -> None:
     low = noise(1, 1, 7, 6)
     torch.manual_seed(0)
-    fresh = DuCosCompact(None, channels=8, iterations=1, guided=False, corrections=0)
+    quiet = {"corrections": 0, "steepenings": 0}
+    fresh = DuCosCompact(None, channels=8, iterations=1, guided=False, **quiet)
     expected = cubic_spline(7, 28) @ low.numpy() @ cubic_spline(6, 24).T
     difference = run(fresh.eval(), low, (28, 24)).numpy() - expected
     assert np.sqrt((difference**2).mean()) < 0.15 * low.std().item()
@@ -238,3 +249,40 @@ def test_holes_are_filled_before_not_here() -> None:
     low, valid = noise(1, 1, 6, 6), noise(1, 1, 6, 6, seed=2) > 0.6
     filled = fill_holes(torch.where(valid, low, torch.nan), valid)
     assert run(mixer(corrections=2, learned=True), filled, (31, 45), valid).isfinite().all()
+
+
+def edge(slope: float = 0.0, step: float = 1.0) -> Tensor:
+    """A slanted plane with a step in the middle, (1, 1, 8, 8)."""
+    column = torch.arange(8.0)
+    return (0.2 + slope * column + step * (column >= 4)).expand(1, 1, 8, 8) / 2
+
+
+def between(depth: Tensor, low: Tensor) -> float:
+    """Mean distance to the nearer end of the range, as a share of the range."""
+    place = (depth - low.min()) / (low.max() - low.min())
+    return float(torch.minimum(place, 1 - place).mean())
+
+
+def test_steepening_leaves_less_between_two_surfaces() -> None:
+    low = edge()
+    shares = [
+        between(run(mixer(steepenings=n, focus=False), low, (16, 16)), low) for n in (0, 2, 4)
+    ]
+    assert shares[0] > 1.05 * shares[1]
+    assert shares[1] > shares[2]
+
+
+def test_steepening_leaves_slanted_planes_alone() -> None:
+    low = edge(slope=0.1, step=0.0)
+    plain, steep = (run(mixer(steepenings=n, focus=False), low, (32, 32)) for n in (0, 2))
+    inner = (..., slice(8, -8), slice(8, -8))  # at its border the repeated measurements bend it
+    torch.testing.assert_close(steep[inner], plain[inner], atol=2e-4, rtol=0)
+
+
+def test_steepening_keeps_the_range_and_ratio_1() -> None:
+    low = noise(1, 1, 9, 7)
+    plain, steep = (run(mixer(steepenings=n, learned=True), low, (36, 28)) for n in (0, 2))
+    assert steep.min() >= plain.min() - 1e-6
+    assert steep.max() <= plain.max() + 1e-6
+    same, at_ratio_1 = (run(mixer(steepenings=n, learned=True), low, (9, 7)) for n in (0, 2))
+    assert torch.equal(same, at_ratio_1)

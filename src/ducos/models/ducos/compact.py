@@ -46,6 +46,7 @@ class DuCosCompact(Model):
         tail: "mixing" (see `mixing`); "convolution" for the ablation: the body sees the bicubic
             depth alone, and Eq. 8 predicts the difference from it.
         corrections: how often the mixing tail hands back what the shrunk result misses.
+        steepenings: how often the mixing tail steepens edges.
         rank: of the mixing tail's convolution, see `MixingTail`.
         guided: also regress the measurements on the image (see `guide`), show both to the body and
             let the mixing tail follow the fit.
@@ -73,6 +74,7 @@ class DuCosCompact(Model):
         stride: int = 4,
         tail: str = "mixing",
         corrections: int = 4,
+        steepenings: int = 2,
         rank: int | None = None,
         guided: bool = True,
         wide: bool = False,
@@ -112,6 +114,7 @@ class DuCosCompact(Model):
                 channels,
                 stride=stride,
                 corrections=corrections,
+                steepenings=steepenings,
                 guides=len(self.sides),
                 rank=rank,
             )

@@ -35,6 +35,8 @@ FILLED_IN = 2.0  # logit that a filled-in value lacks beside a measurement: an e
 BEYOND = 0.03  # of the range of the neighbours: more shows as a fringe along strong edges
 SIGMAS = 2.0  # of the noise: how far a faithful result may lie from a measurement
 EDGE = 12.0  # of the noise: measurements around that differ by more are an edge, not noise
+FINER = 1.1  # ratio from which there are more pixels than measurements, and edges to place
+STEEP = 0.8  # of the local contrast: a change over 3 pixels that is surely an edge
 OPERATOR = 0.05  # of the range of the measurements around: what one says about how sensors shrink
 
 
@@ -53,6 +55,25 @@ def within_reach(depth: Tensor, around: Around) -> Tensor:
     lowest, highest = torch.aminmax(around.neighbours, dim=1, keepdim=True)
     beyond = BEYOND * (highest - lowest)
     return torch.minimum(torch.maximum(depth, lowest - beyond), highest + beyond)
+
+
+def steepened(times: int, depth: Tensor, around: Around) -> Tensor:
+    """depth (B, 1, H, W) with steeper edges. Each time, within 3×3 pixels, what is nearer to the
+    highest value is raised and what is nearer to the lowest is lowered.
+
+    Half-way values stay, so a slanted plane does; so does whatever changes little for its
+    surroundings. A loss in depth rewards values between two surfaces where the edge's place is not
+    known; to a user they are flying pixels.
+    """
+    steep = STEEP * around.contrast + 1e-6
+    for _ in range(times):
+        highest, lowest = F.max_pool2d(depth, 3, 1, 1), -F.max_pool2d(-depth, 3, 1, 1)
+        span = highest - lowest
+        gain = (span / steep).clamp(1e-3, 1) ** 2
+        place = 2 * (depth - lowest) / span.clamp_min(1e-9) - 1  # -1 lowest, 1 highest
+        raised = torch.tanh(gain * place) / torch.tanh(gain)
+        depth = depth + 0.5 * span * (raised - place)
+    return depth
 
 
 def agreeing(depth: Tensor, around: Around, tolerance: Tensor, excess: Tensor) -> Tensor:
@@ -143,16 +164,19 @@ class MixingTail(nn.Module):
         *,
         stride: int = 4,
         corrections: int = 4,
+        steepenings: int = 2,
         guides: int = 0,
         rank: int | None = None,
     ):
         """rank: channels between a 3×3 convolution and a 1×1 one that together make the maps; None:
         one 3×3 convolution, three times the work for the same result to 2 %."""
         super().__init__()
-        if corrections < 0:
-            raise InputError(f"corrections must be 0 or more, got {corrections}")
+        for name, times in (("corrections", corrections), ("steepenings", steepenings)):
+            if times < 0:
+                raise InputError(f"{name} must be 0 or more, got {times}")
         self.stride = stride
         self.corrections = corrections
+        self.steepenings = steepenings
         self.maps = (*MAPS, guides)
         count = sum(self.maps) * stride**2
         last: nn.Conv2d
@@ -192,6 +216,9 @@ class MixingTail(nn.Module):
             depth = kept(corrected, over=depth)
         depth = local(within_reach, depth, around, channels=1)
         aux = {"sigma": sigma}
+        if self.steepenings and max(around.ratio) >= FINER:
+            steeper = partial(steepened, self.steepenings)
+            depth = kept(local(steeper, depth, around, channels=1, reach=self.steepenings))
         if tolerance is not None:
             aux["excess"] = beyond_tolerance(depth, around, tolerance)
             depth = agreeing(depth, around, tolerance, aux["excess"])
