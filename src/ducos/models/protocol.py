@@ -27,6 +27,7 @@ class Model(nn.Module):
     takes_confidence: `valid` may also be weights in [0, 1], how far each measurement is trusted.
     takes_noise: its `forward` also takes `noise=`, (B, 1, 1, 1) or (B, 1, h, w), one standard
         deviation of low.
+    takes_prior: its `forward` also takes `prior=`, (B, 1, H, W): any relative depth of the image.
     in_strips: its `forward` also takes deferred maps (see `ducos.deferred`).
     prompt: its foundation model, or None.
     """
@@ -36,6 +37,7 @@ class Model(nn.Module):
     takes_prompt: bool = False
     takes_confidence: bool = False
     takes_noise: bool = False
+    takes_prior: bool = False
     in_strips: bool = False
     prompt: Any
 

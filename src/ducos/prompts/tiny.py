@@ -52,15 +52,16 @@ class TinyPrompt(nn.Module):
     def __init__(
         self,
         *,
+        planes: int = 3,
         widths: tuple[int, int, int, int] = (32, 48, 64, 96),
         blocks: tuple[int, int, int, int] = (1, 1, 2, 1),
     ):
-        """widths and blocks run from 1/4 to 1/32 of the image size."""
+        """planes: of the input, 3 for RGB. widths and blocks run from 1/4 to 1/32 of its size."""
         super().__init__()
         if len(widths) != 4 or len(blocks) != 4:
             raise InputError(f"widths and blocks must be four numbers, got {widths} and {blocks}")
         self.channels = (widths[3], widths[2], widths[1], widths[0])
-        self.stem = nn.Conv2d(3 * STRIDE**2, widths[0], 3, padding=1)
+        self.stem = nn.Conv2d(planes * STRIDE**2, widths[0], 3, padding=1)
         self.down = nn.ModuleList(
             nn.Conv2d(a, b, 3, stride=2, padding=1) for a, b in pairwise(widths)
         )

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ducos.degrade import each_moved
+from ducos.degrade import each_moved, monocular
 from ducos.errors import needed
 from ducos.hints import SENSORS
 from ducos.training.changes import (
@@ -52,7 +52,16 @@ def shift(patch: Patch, furthest: float, rng: Rng) -> None:
     moved: Any = cv2.warpAffine(image, move, (W, H), borderMode=cv2.BORDER_REFLECT)
     top, left = int(patch.top), int(patch.left)
     patch.rgb = moved[top : top + side, left : left + side]
+    if patch.prior is not None:  # it is of the image, not of the depth
+        prior: Any = patch.prior
+        patch.prior = cv2.warpAffine(prior, move, (side, side), borderMode=cv2.BORDER_REFLECT)
     patch.top, patch.left = top - y, left - x
+
+
+def prior(patch: Patch, share: float, rng: Rng) -> None:
+    """A monocular model has looked at the image."""
+    if rng.random() < share:
+        patch.prior = monocular(patch.target, patch.valid, patch.rgb, rng)
 
 
 def flip(patch: Patch, on: float, rng: Rng) -> None:

@@ -70,6 +70,11 @@ AUGMENTATIONS: dict[str, AugmentationEntry] = {
         stage="image",
         maps=MADE,
     ),
+    "prior": AugmentationEntry(
+        own("prior"),
+        "Share of patches that come with a simulated monocular model's relative depth.",
+        maps=MADE,
+    ),
     "shift": AugmentationEntry(
         own("shift"),
         "Largest misalignment of image and depth in pixels; most are far smaller.",

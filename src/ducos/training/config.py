@@ -65,6 +65,9 @@ class ModelConfig(Section):
     )
     kwargs: dict[str, Any] = Field(default_factory=dict, description="the network's own arguments")
     start: str | None = Field(None, description="weight file to start from (same architecture)")
+    tune: list[str] = Field(
+        default_factory=list, description='parts that learn, such as "prior"; empty: all of it'
+    )
     start_prompt: str | None = Field(None, description="weight file whose prompt to start from")
 
 

@@ -257,6 +257,8 @@ def forward(model: nn.Module, batch: Batch, precision: str) -> Prediction:
     known: dict[str, Any] = {} if batch.prompt is None else {"prompt": batch.prompt}
     if as_model(model).takes_noise:
         known["noise"] = batch.noise[:, None, None, None]
+    if as_model(model).takes_prior and batch.prior is not None:
+        known["prior"] = batch.prior
     with torch.autocast(batch.rgb.device.type, torch.bfloat16, enabled=precision == "bfloat16"):
         prediction: Prediction = model(batch.rgb, batch.low, batch.low_valid, batch.told, **known)
     return Prediction(prediction.depth.float(), {n: widen(v) for n, v in prediction.aux.items()})

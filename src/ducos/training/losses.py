@@ -189,6 +189,9 @@ def edge(
         )
     teacher = prompt_depth.detach()
     ours = like_prompt(prediction.depth, batch, prediction.aux.get("prompt_inverse", False))
+    fitted = prediction.aux.get("prompt_fitted")
+    if fitted is not None:
+        ours = torch.where(fitted > 0, prediction.depth, ours)
     if normalise:
         teacher, ours = min_max(teacher, batch.valid), min_max(ours, batch.valid, floor=1e-3)
     mask = gradient_mask(batch.valid)

@@ -126,6 +126,7 @@ class PatchBatches:
             prompt=self.stored_prompt(pairs, patches.places, target.shape[-1]),
             told=patches.told,
             noise=patches.noise / limits.span.flatten(),
+            prior=patches.prior,
         )
 
     def simulated(

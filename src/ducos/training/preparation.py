@@ -55,6 +55,7 @@ def start_run(config: Config, spec: ModelSpec, device: torch.device) -> Run:
     torch.manual_seed(config.train.seed)
     model = spec.build().to(device)
     load_start(model, config)
+    freeze_others(model, config.model.tune)
     trainable = [p for p in model.parameters() if p.requires_grad]
     if not trainable:
         raise InputError(f"{spec.name} has nothing to train")
@@ -64,6 +65,18 @@ def start_run(config: Config, spec: ModelSpec, device: torch.device) -> Run:
         dual=build_dual(config),
         average=start_average(model) if config.train.average else {},
     )
+
+
+def freeze_others(model: Model, parts: list[str]) -> None:
+    """Only these parts of a network learn; all of it if none are named."""
+    if not parts:
+        return
+    known = {name.split(".")[0] for name, _ in model.named_parameters()}
+    for part in parts:
+        if part not in known:
+            raise InputError(f"model.tune has {part!r}; this network has: {', '.join(known)}")
+    for name, parameter in model.named_parameters():
+        parameter.requires_grad_(name.split(".")[0] in parts)
 
 
 def build_dual(config: Config) -> Dual:

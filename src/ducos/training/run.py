@@ -37,8 +37,9 @@ def load_start(model: Model, config: Config) -> None:
     """Start from other weights, or from another model's prompt, where the config names them."""
     if config.model.start:
         tensors, _ = read_tensors(Path(config.model.start))
-        # Weights that were not taught about sensors may start a network that will be.
-        silent = {n: t for n, t in model.state_dict().items() if n.startswith("hints.")}
+        # Weights that were not taught about sensors, or priors, may start a network that will be.
+        new = ("hints.", "prior.")
+        silent = {n: t for n, t in model.state_dict().items() if n.startswith(new)}
         load_strictly(model, {**silent, **tensors}, Path(config.model.start))
     if config.model.start_prompt:
         path = Path(config.model.start_prompt)

@@ -24,7 +24,8 @@ class Patch:
     kind: of its low-resolution map, see `augmentations.MAPS`. scale: image pixels per map pixel.
     image (H, W, 3): the whole (zoomed) one. top, left: of the square in it; fractions where the
     colours were shifted. mirror, upside_down, transpose: how it was turned, in this order.
-    inverse: the target is inverse depth.
+    inverse: the target is inverse depth. prior (n, n): relative depth of what the image shows, as a
+    monocular model would give it.
     """
 
     rgb: Floats
@@ -42,12 +43,15 @@ class Patch:
     upside_down: bool = False
     transpose: bool = False
     inverse: bool = False
+    prior: Floats | None = None
 
     def turn(self, change: Callable[[Any], Any]) -> None:
         """Change every map, (n, n) or (n, n, C), in the same way."""
         self.rgb, self.target, self.valid = map(change, (self.rgb, self.target, self.valid))
         if self.low is not None:
             self.low, self.low_valid = change(self.low), change(self.low_valid)
+        if self.prior is not None:
+            self.prior = change(self.prior)
 
     def place(self) -> Tensor:
         """Where the colours lie in their image, (2, 3), for the cut of stored features."""
@@ -66,7 +70,7 @@ class Patches:
     low_valid (B,1,m,m), empty until they are made; inverse (B,); places (B,2,3) of the colours in
     their images; kind and scale as of `Patch`; makers: the sensor of each map; told: what the
     network is told about each, subject -> words; noise (B,): standard deviation of what noise was
-    added to `low`, in its unit."""
+    added to `low`, in its unit; prior (B,1,n,n): of images that have one, else flat."""
 
     rgb: Tensor
     target: Tensor
@@ -80,6 +84,7 @@ class Patches:
     low: Tensor = field(default_factory=lambda: torch.empty(0))
     low_valid: Tensor = field(default_factory=lambda: torch.empty(0, dtype=torch.bool))
     noise: Tensor = field(default_factory=lambda: torch.empty(0))
+    prior: Tensor | None = None
 
     @classmethod
     def of(cls, patches: Sequence[Patch], makers: Sequence[str]) -> "Patches":
@@ -88,9 +93,13 @@ class Patches:
         def stacked(name: str) -> Tensor:
             return torch.stack([as_planes(getattr(patch, name)) for patch in patches])
 
-        measured = {}
+        measured: dict[str, Any] = {}
         if patches[0].low is not None:
             measured = {"low": stacked("low"), "low_valid": stacked("low_valid")}
+        if any(patch.prior is not None for patch in patches):
+            flat = np.zeros_like(patches[0].target)
+            priors = [flat if patch.prior is None else patch.prior for patch in patches]
+            measured["prior"] = torch.stack([as_planes(prior) for prior in priors])
         return cls(
             rgb=stacked("rgb"),
             target=stacked("target"),
@@ -122,7 +131,8 @@ class Batch:
     this `low` (the room beyond a sensor's reach); inverse (B,): target is inverse depth; prompt:
     stored features of these patches, where a cache was given; told: what the network is told about
     each patch, subject -> words; noise (B,): standard deviation of the noise that `low` has and
-    `target` has not, in their normalised unit; 0 where none was added."""
+    `target` has not, in their normalised unit; 0 where none was added; prior (B,1,H,W): see
+    `Patches`."""
 
     rgb: Tensor
     low: Tensor
@@ -134,6 +144,7 @@ class Batch:
     prompt: Prompt | None = None
     told: dict[str, tuple[str, ...]] = field(default_factory=dict)
     noise: Tensor = field(default_factory=lambda: torch.empty(0))
+    prior: Tensor | None = None
 
     def __post_init__(self) -> None:
         if not len(self.noise):

@@ -21,6 +21,7 @@ def predict(
     mode: str = "auto",
     sensor: str = "unknown",
     noise: float | None = None,
+    prior: Tensor | None = None,
     metric: bool = True,
     memory: int | None = None,
     progress: Callable[[float], None] | None = None,
@@ -32,6 +33,7 @@ def predict(
         confidence: (B, 1, h, w) in [0, 1], how far each measurement is trusted; None: all alike.
         mode: auto or one of MODES, sensor: one of SENSORS; for networks that can be told.
         noise: one standard deviation of low in metres, for networks that take it; None: none.
+        prior: (B, 1, H, W), any relative depth of the image, for networks that take one.
         metric: whether low grows with distance; of relative maps nobody knows.
         memory: bytes the pass may take; beyond them one image goes strip by strip, if it can.
     """
@@ -52,6 +54,8 @@ def predict(
     known: dict[str, Tensor] = {}
     if network.takes_noise and noise is not None:
         known["noise"] = noise / limits.span
+    if network.takes_prior and prior is not None:
+        known["prior"] = prior
     if network.takes_confidence:
         valid = trust
     prediction: Prediction

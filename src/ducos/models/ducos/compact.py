@@ -24,6 +24,7 @@ from ducos.models.ducos.fusion import (
 from ducos.models.ducos.guide import WINDOWS
 from ducos.models.ducos.image_branch import ImageBranch
 from ducos.models.ducos.mixing import MixingTail, tolerated
+from ducos.models.ducos.prior import Guess, PriorBranch
 from ducos.models.prediction import Prediction
 from ducos.models.protocol import Model, Told
 from ducos.models.told import Hints
@@ -51,6 +52,7 @@ class DuCosCompact(Model):
         guided: also regress the measurements on the image (see `guide`), show both to the body and
             let the mixing tail follow the fit.
         wide: if guided, regress over a wide neighbourhood, too.
+        prior: it can also be given a relative depth of the image, see `prior`.
         align: project every stage for the alignment constraint.
         told: subject -> words that the network can be told about a map, the one for "not known"
             first: {"mode": ["faithful", "repair"], "sensor": ["unknown", "tof", ...]}. Where the
@@ -79,11 +81,14 @@ class DuCosCompact(Model):
         guided: bool = True,
         wide: bool = False,
         align: bool = True,
+        prior: bool = False,
         told: Mapping[str, Sequence[str]] | None = None,
     ):
         super().__init__()
         check_choice("tail", tail, TAILS)
         check_counts(channels=channels, iterations=iterations, blocks=blocks, stride=stride)
+        if prior and not (guided and tail == "mixing"):
+            raise InputError("prior needs guided and the mixing tail, got one of them off")
         if wide and not guided:
             raise InputError("wide needs guided, got guided=False")
         self.prompt: Any = ImageBranch(channels, stride, blocks) if prompt is None else prompt
@@ -108,6 +113,9 @@ class DuCosCompact(Model):
         )
         self.alignments = nn.ModuleList(Alignment(channels) for _ in range(STAGES if align else 0))
         self.gathered = nn.Conv2d(channels * (STAGES + 1), channels, 1)
+        self.takes_prior = prior
+        features = tuple(self.prompt.channels)
+        self.prior = PriorBranch(channels, stride, features, STAGES) if prior else None
         self.tail: Any
         if self.mixes:
             self.tail = MixingTail(
@@ -129,20 +137,28 @@ class DuCosCompact(Model):
         told: Told | None = None,
         prompt: Prompt | None = None,
         noise: Tensor | None = None,
+        prior: Tensor | None = None,
     ) -> Prediction:
         """rgb (B, 3, H, W) in [0, 1], low (B, 1, h, w) normalised -> depth (B, 1, H, W).
 
         noise (B, 1, 1, 1) or (B, 1, h, w): of low, one standard deviation; None: none.
+        prior (B, 1, H, W): relative depth of the image, of any kind; flat maps say nothing.
         """
         H, W = rgb.shape[-2:]
         if prompt is None:
             prompt = run_prompt(self.prompt, pad_to_multiple(rgb, self.multiple))
         around = Around.of(rgb, low, valid, self.sides)
-        features, alignment = self.fuse(self.start(rgb, around, told), prompt.features)
+        guess = None if prior is None or self.prior is None else Guess.of(prior, around)
+        hinted = prompt.features
+        if guess is not None and self.prior is not None:
+            hinted = self.prior.features(rgb, guess, hinted, self.multiple)
+        features, alignment = self.fuse(self.start(rgb, around, told, guess), hinted, guess)
         relative = prompt.depth
         del prompt  # in strips, the tail needs its room
         if self.mixes:
-            prediction = self.tail(features, around, self.tolerance(around, told, noise))
+            lean = self.prior.lean(features, (H, W)) if guess and self.prior else None
+            tolerance = self.tolerance(around, told, noise)
+            prediction = self.tail(features, around, tolerance, guess, lean)
         else:
             out = F.pixel_shuffle(self.tail(features), self.stride)[..., :H, :W]
             prediction = Prediction(around.upsampled + out)
@@ -150,6 +166,10 @@ class DuCosCompact(Model):
         if relative is not None:
             prediction.aux["prompt_depth"] = relative[..., :H, :W]
             prediction.aux["prompt_inverse"] = self.prompt.inverse
+            if guess is not None and torch.is_grad_enabled():  # the prior is the better teacher
+                taught = torch.where(guess.has > 0, guess.fitted, relative[..., :H, :W])
+                prediction.aux["prompt_depth"] = taught
+                prediction.aux["prompt_fitted"] = guess.has
         return prediction
 
     def tolerance(self, around: Around, told: Told | None, noise: Tensor | None) -> Tensor | None:
@@ -167,15 +187,19 @@ class DuCosCompact(Model):
         free = torch.tensor([not each for each in owes], device=tolerance.device)
         return tolerance.masked_fill(free[:, None, None, None], torch.inf)
 
-    def start(self, rgb: Tensor, around: Around, told: Told | None) -> Tensor:
+    def start(
+        self, rgb: Tensor, around: Around, told: Told | None, guess: Guess | None = None
+    ) -> Tensor:
         """D_1 (B, C, H/s, W/s), shifted by what the network is told."""
         depth = self.head(self.describe(rgb, around))
+        if guess is not None and self.prior is not None:
+            depth = depth + self.prior.start(guess, self.multiple)
         if self.hints is not None:
             depth = depth + self.hints.shift(told, len(rgb)).to(depth.dtype)
         return kept(depth)
 
     def fuse(
-        self, depth: Tensor, features: tuple[Tensor, ...]
+        self, depth: Tensor, features: tuple[Tensor, ...], guess: Guess | None = None
     ) -> tuple[Tensor, list[tuple[Tensor, Tensor]]]:
         """D_1 (B, C, H/s, W/s) and the prompt's features -> all stages in one map of that size, and
         the pairs of maps for Eq. 7."""
@@ -186,10 +210,13 @@ class DuCosCompact(Model):
         for i, fusion in enumerate(self.fusions):
             lifted = self.lifts[i](features[i], size)
             fused, blended = fusion(lifted, depth)
-            depth = kept(depth + fused)
+            adapted = fused
+            if guess is not None and self.prior is not None:
+                adapted = fused + self.prior.adapted(i, depth, guess)
+            depth = kept(depth + adapted)
             if self.alignments and torch.is_grad_enabled():  # only the constraint needs them
                 alignment.append((self.alignments[i](blended), self.alignments[i](lifted)))
-            del lifted, fused, blended  # in strips, the next stage needs their room
+            del lifted, fused, adapted, blended  # in strips, the next stage needs their room
             gathered.add(depth)
         return gathered.result(), alignment
 

@@ -26,6 +26,7 @@ from ducos.models.ducos.around import (
     nearest_of,
     spline_logits,
 )
+from ducos.models.ducos.prior import Guess
 from ducos.models.prediction import Prediction
 from ducos.resize import bicubic
 
@@ -137,12 +138,13 @@ def expected_error(spread: Tensor, contrast: Tensor, doubt: Tensor) -> Tensor:
 
 class Proposal(NamedTuple):
     """The tail's result before corrections: depth (B, 1, H, W), the neighbours' weights
-    (B, 16, H, W), trust in [0, 1] and sigma, both (B, 1, H, W)."""
+    (B, 16, H, W), trust in [0, 1], sigma and how far a prior is followed, all (B, 1, H, W)."""
 
     depth: Tensor
     weights: Tensor
     trust: Tensor
     sigma: Tensor
+    leaned: Tensor
 
 
 class MixingTail(nn.Module):
@@ -194,17 +196,24 @@ class MixingTail(nn.Module):
         last.bias = nn.Parameter(bias.repeat_interleave(stride**2))
 
     def forward(
-        self, features: Tensor, around: Around, tolerance: Tensor | None = None
+        self,
+        features: Tensor,
+        around: Around,
+        tolerance: Tensor | None = None,
+        guess: Guess | None = None,
+        lean: Tensor | None = None,
     ) -> Prediction:
         """features (B, C, ≥H/stride, ≥W/stride) -> depth and sigma (B, 1, H, W).
 
         tolerance (B, 1, h, w): how far the result, shrunk, may lie from each measurement; None: no
             matter.
+        guess, lean: of a prior, if there is one; see `prior.PriorBranch.lean`.
         """
         H, W = around.size
         maps = F.pixel_shuffle(self.predict(features), self.stride)[..., :H, :W]
-        depth, weights, trust, sigma = local(
-            self.propose, maps, around, channels=(1, TAPS**2, 1, 1)
+        leaning = () if guess is None else (guess, lean)
+        depth, weights, trust, sigma, leaned = local(
+            self.propose, maps, around, *leaning, channels=(1, TAPS**2, 1, 1, 1)
         )
         # Back-projection along the same weights: what the shrunk result misses of the measurement
         # is handed back to the pixels that the measurement was mixed into.
@@ -215,7 +224,7 @@ class MixingTail(nn.Module):
             )
             depth = kept(corrected, over=depth)
         depth = local(within_reach, depth, around, channels=1)
-        aux = {"sigma": sigma}
+        aux = {"sigma": sigma} if guess is None else {"sigma": sigma, "leaned": leaned}
         if self.steepenings and max(around.ratio) >= FINER:
             steeper = partial(steepened, self.steepenings)
             depth = kept(local(steeper, depth, around, channels=1, reach=self.steepenings))
@@ -231,7 +240,13 @@ class MixingTail(nn.Module):
         missing = low - whole(bicubic(depth, (low.shape[-2], low.shape[-1])))
         return missing if valid is None else missing * valid
 
-    def propose(self, maps: Tensor, around: Around) -> Proposal:
+    def propose(
+        self,
+        maps: Tensor,
+        around: Around,
+        guess: Guess | None = None,
+        prior_lean: Tensor | None = None,
+    ) -> Proposal:
         """What the predicted maps (B, sum(self.maps), H, W) say, before corrections."""
         up, contrast, guided = around.up, around.contrast, around.guided
         H = up.shape[-2]
@@ -239,6 +254,11 @@ class MixingTail(nn.Module):
         surface = up + torch.tanh(level) * contrast
         if guided is not None:
             surface = surface + (torch.sigmoid(lean) * (guided - up)).sum(1, keepdim=True)
+        leaned = torch.zeros_like(up)
+        if guess is not None and prior_lean is not None:
+            gates = torch.sigmoid(prior_lean) * guess.has
+            surface = surface + (gates[:, :-1] * (guess.depths - up)).sum(1, keepdim=True)
+            leaned = 1 - (1 - gates).prod(1, keepdim=True)
         strictness = 4 * F.softplus(focus) / (contrast + 1e-4)
         prior = spline_logits(around.window)
         neighbours, hole = around.neighbours, around.filled_in
@@ -260,8 +280,10 @@ class MixingTail(nn.Module):
         mean = mix(weights, centred, around.window)
         spread = mix(weights, centred**2, around.window) - mean**2
         depth = mean + 0.5 + 0.5 * torch.tanh(detail) * contrast
+        if guess is not None and prior_lean is not None:
+            depth = depth + gates[:, -1:] * (guess.depths[:, :1] - depth)
         sigma = expected_error(spread.detach(), contrast, doubt)
-        return Proposal(depth, weights, torch.sigmoid(trust), sigma)
+        return Proposal(depth, weights, torch.sigmoid(trust), sigma, leaned)
 
     @staticmethod
     def weigh(logits: Tensor, penalty: Tensor, hole: Tensor | None) -> Tensor:

@@ -10,6 +10,7 @@ is called with deferred maps in place of tensors.
 import shutil
 import tempfile
 from collections.abc import Callable
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -38,16 +39,17 @@ def predict_in_strips(
     told: Told | None = None,
     *,
     noise: Tensor | None = None,
+    prior: Tensor | None = None,
     memory: int,
     progress: Callable[[float], None] | None = None,
 ) -> Prediction:
-    """`model(rgb, low, valid, told)` for one image, in bounded memory; depth and sigma only, on the
-    CPU.
+    """`model(rgb, low, valid, told)` for one image, in bounded memory; depth, sigma and
+    `leaned` only, on the CPU.
 
     Args:
         model: one that says `in_strips`, in eval mode.
         rgb: (1, 3, H, W) in [0, 1]; low: (1, 1, h, w) normalised; valid: (1, 1, h, w) bool.
-        noise: for models that take it, see `Model.takes_noise`.
+        noise, prior: for models that take them, see `Model`.
         memory: bytes for everything but input, output, the network itself and a prompt that runs at
             a working size of its own. What does not fit goes to temporary files.
         progress: called with the share of the work that is done, rising to 1.
@@ -64,13 +66,15 @@ def predict_in_strips(
         raise InputError(f"memory must be a positive number of bytes, got {memory}")
     device = next(model.parameters()).device
     valid = None if valid is None else valid.to(device)
-    known = {} if noise is None else {"noise": noise.to(device)}
+    known: dict[str, Any] = {} if noise is None else {"noise": noise.to(device)}
 
     def run(work: Workspace) -> Prediction:
+        if prior is not None:
+            known["prior"] = work.given(prior)
         whole = model(work.given(rgb), work.given(low), valid, told, **known)
-        sigma = whole.aux.get("sigma")
+        maps = {n: whole.aux[n] for n in ("sigma", "leaned") if n in whole.aux}
         depth = work.tensor(whole.depth)
-        return Prediction(depth, {} if sigma is None else {"sigma": work.tensor(sigma)})
+        return Prediction(depth, {name: work.tensor(m) for name, m in maps.items()})
 
     with Workspace(memory, device, rgb.dtype, planning=True) as plan:
         run(plan)
