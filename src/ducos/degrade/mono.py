@@ -72,7 +72,7 @@ def blurred(x: Floats, sigma: float) -> Floats:
 def misjudge_objects(inverse: Floats, rng: Rng) -> Floats:
     """Some connected regions of like depth are moved, or tilted, as a whole."""
     result = inverse.copy()
-    for _ in range(int(rng.integers(0, 4))):
+    for _ in range(int(rng.integers(0, 7))):
         low = rng.random()
         inside = (inverse >= low) & (inverse < low + rng.uniform(0.03, 0.25))
         count, label = cv2.connectedComponents(inside.astype(np.uint8))
@@ -81,7 +81,7 @@ def misjudge_objects(inverse: Floats, rng: Rng) -> Floats:
         chosen = label == int(rng.integers(1, count))
         down, across = (np.linspace(-1, 1, n, dtype=np.float32) for n in inverse.shape)
         slope = rng.normal(0, 0.04) * down[:, None] + rng.normal(0, 0.04) * across
-        result = np.where(chosen, result + np.float32(rng.normal(0, 0.08)) + slope, result)
+        result = np.where(chosen, result + np.float32(rng.normal(0, 0.12)) + slope, result)
     return np.asarray(result, np.float32)
 
 
@@ -110,15 +110,15 @@ def lose_weak(inverse: Floats, rng: Rng) -> Floats:
     sigma = float(rng.uniform(4, 14))
     smeared = blurred(inverse, sigma)
     jump = np.sqrt(np.maximum(blurred(inverse**2, sigma) - smeared**2, 0))
-    weak = jump < rng.exponential(0.03)
-    where = smooth(inverse.shape, float(rng.uniform(10, 40)), rng) > rng.uniform(-0.5, 1.5)
+    weak = jump < rng.exponential(0.12)
+    where = smooth(inverse.shape, float(rng.uniform(10, 40)), rng) > rng.uniform(-1.0, 1.2)
     lost = blurred((weak & where).astype(np.float32), sigma / 2)
     return (inverse + lost * (smeared - inverse)).astype(np.float32)
 
 
 def displace(inverse: Floats, rng: Rng) -> Floats:
-    """Edges lie half a pixel off in the median, a few of them far more."""
-    off = 0.5 * float(np.exp(rng.normal(0, 0.5)))
+    """Edges lie up to half a pixel off, a few of them far more."""
+    off = 0.3 * float(np.exp(rng.normal(0, 0.5)))
     moves = [off * smooth(inverse.shape, float(rng.uniform(3, 15)), rng) for _ in range(2)]
     moves = [move * (1 + 0.5 * np.abs(move / off) ** 2) / 1.5 for move in moves]
     rows, columns = np.mgrid[: inverse.shape[0], : inverse.shape[1]].astype(np.float32)
@@ -130,7 +130,7 @@ def displace(inverse: Floats, rng: Rng) -> Floats:
 
 def soft_by(rng: Rng) -> float:
     """Sigma of the edges, in pixels: 10 to 90 % of a step take about 2.6 of it, mostly 2 to 3."""
-    return float(np.clip(0.8 * np.exp(abs(rng.normal(0, 0.6))), 0.7, 3.0))
+    return float(np.clip(0.45 * np.exp(abs(rng.normal(0, 0.8))), 0.45, 3.0))
 
 
 def imagine(inverse: Floats, rgb: Floats, rng: Rng) -> Floats:

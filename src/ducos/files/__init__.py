@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         is_tensor,
         read_colour,
         read_low,
+        read_relative,
     )
     from ducos.files.pairs import (
         DATASET_KINDS,

@@ -84,6 +84,22 @@ def as_confidence(values: ArrayLike, name: str = "the confidence") -> Floats:
     return as_float32(plane)
 
 
+def read_prior(path: PathLike, key: str | None = None) -> Floats:
+    """Relative depth (h, w) of any supported file, see `as_prior`."""
+    stored = read_stored(path, key)
+    return as_prior(stored.array, f"{path}", stored.valid)
+
+
+def as_prior(values: ArrayLike, name: str = "the prior", valid: Mask | None = None) -> Floats:
+    """Relative depth (h, w) as a monocular model gives it, in any unit, inverse or not; NaN where
+    it says nothing."""
+    plane = as_float32(single_plane(values, name))
+    known = np.isfinite(plane) if valid is None else np.isfinite(plane) & valid
+    if not known.any():
+        raise InputError(f"{name} has no finite value; give a depth of the image, or leave it out")
+    return np.where(known, plane, np.float32(np.nan))
+
+
 def read_rgb(path: PathLike) -> Floats:
     """Colour image (H, W, 3) in [0, 1] of a PNG, JPEG, TIFF, BMP, WebP or PPM file.
 

@@ -7,7 +7,15 @@ import numpy as np
 
 from ducos.errors import InputError
 from ducos.files.depth import DepthMap, as_depth, read_depth
-from ducos.files.images import as_confidence, as_rgb, read_confidence, read_mask, read_rgb
+from ducos.files.images import (
+    as_confidence,
+    as_prior,
+    as_rgb,
+    read_confidence,
+    read_mask,
+    read_prior,
+    read_rgb,
+)
 
 LARGEST_ASPECT_MISMATCH = 1.25
 
@@ -26,6 +34,15 @@ def read_colour(rgb: Any) -> np.ndarray:
             raise InputError(f"a colour tensor must be (3, H, W), got {tuple(rgb.shape)}")
         rgb = rgb.detach().cpu().permute(1, 2, 0).numpy()
     return as_rgb(rgb)
+
+
+def read_relative(prior: Any) -> np.ndarray:
+    """(h, w) relative depth from a path, PIL image, array or tensor; NaN where there is none."""
+    if isinstance(prior, str | Path):
+        return read_prior(prior)
+    if is_tensor(prior):
+        prior = prior.detach().cpu().squeeze().numpy()
+    return as_prior(prior)
 
 
 def read_low(

@@ -16,10 +16,10 @@ from ducos.doctor import parse_shift
 from ducos.errors import InputError
 from ducos.files import existing_file, given_meaning
 from ducos.hints import MODES, SENSORS, check_sensor, mode_of
-from ducos.upscaling.weights import find_weights
+from ducos.upscaling.weights import default_model, find_weights
 
 MEMORY: dict[str, int | None] = {"auto": 10**9, "off": None}
-FILES = ("mask", "confidence", "depth_intrinsics", "rgb_intrinsics", "extrinsics")
+FILES = ("mask", "confidence", "prior", "depth_intrinsics", "rgb_intrinsics", "extrinsics")
 DEVICES = ("auto", "cpu", "cuda", "mps")
 IN_SPACE = "Cameras, clouds and meshes"
 COMPUTING = "Computing"
@@ -47,6 +47,13 @@ class Options:
         None,
         "Image of how far each measurement is trusted: 0 to 255, floats 0 to 1, or ARKit's 0, 1, 2."
         " Where it is 0, depth is invalid.",
+        Path | None,
+    )
+    prior: Any = option(
+        None,
+        "Relative depth of the colour image from any monocular model (Depth Anything, Depth Pro,"
+        " MoGe ...): an image, .npy or .exr of any size, inverse or not. For ducos-small, which"
+        " is then the default.",
         Path | None,
     )
     mode: str = option(
@@ -115,7 +122,7 @@ class Options:
         if self.threads is not None and self.threads < 1:
             raise InputError(f"threads must be 1 or more, got {self.threads}")
         if is_name(self.model) or self.model is None:
-            find_weights(self.model)
+            find_weights(self.chosen_model)
         for name in FILES:
             if is_name(getattr(self, name)):
                 existing_file(getattr(self, name))
@@ -125,6 +132,11 @@ class Options:
                 "registration needs all of --depth-intrinsics, --rgb-intrinsics and --extrinsics "
                 "(depth_intrinsics, rgb_intrinsics, extrinsics)"
             )
+
+    @property
+    def chosen_model(self) -> Any:
+        """The model that runs: the one asked for, or the default for what is given."""
+        return default_model(prior=self.prior is not None) if self.model is None else self.model
 
     @property
     def registers(self) -> bool:

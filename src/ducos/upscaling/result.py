@@ -32,6 +32,7 @@ class Result(Generic[Map]):
     valid: (H, W) bool; False only where holes were asked to stay.
     source: (H, W) uint8, where the value comes from: see SOURCES.
     sigma: (H, W) float32, one standard deviation in metres, or None if the model has none.
+    leaned: (H, W) float32 in [0, 1], how far the result follows the prior; None without one.
     image: (H, W, 3) colours in [0, 1]. low: the measurements as they were used, registered if
     asked for. model: which model ran, with the version of its weights.
     residual: RMS difference between the shrunk result and the valid input, same unit as depth.
@@ -53,6 +54,7 @@ class Result(Generic[Map]):
     options: Options
     notes: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
+    leaned: Map | None = None
 
     @property
     def note(self) -> str:
@@ -71,6 +73,8 @@ class Result(Generic[Map]):
             layers = {"source": _array(self.source)}
             if self.sigma is not None:
                 layers["sigma"] = _array(self.sigma)
+            if self.leaned is not None:
+                layers["leaned"] = _array(self.leaned)
         return write_depth(
             path,
             _array(self.depth),

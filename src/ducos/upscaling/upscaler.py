@@ -19,15 +19,15 @@ from torch import Tensor, nn
 from ducos.cameras import registered
 from ducos.doctor import Correction, noise_of, shift_to_undo
 from ducos.errors import InputError
-from ducos.files import DepthMap, check_sizes, is_tensor, read_colour, read_low
-from ducos.models import Prediction
-from ducos.resize import moved
+from ducos.files import DepthMap, check_sizes, is_tensor, read_colour, read_low, read_relative
+from ducos.models import Prediction, as_model
+from ducos.resize import Size, bilinear, fill_holes, moved
 from ducos.upscaling.consistency import disagreement, trace
 from ducos.upscaling.loading import device_of, load
 from ducos.upscaling.options import OPTIONS, Options, is_name, memory_limit
 from ducos.upscaling.prediction import predict
 from ducos.upscaling.result import Result
-from ducos.upscaling.weights import default_model, version_of
+from ducos.upscaling.weights import version_of
 
 Progress = Callable[[float], None]
 FIXED = ("model", "device", "accept_noncommercial")  # of an upscaler, once it is made
@@ -50,11 +50,12 @@ class Upscaler:
         self.options = Options.of(None, {"model": model, "device": device, **settings})
         self.network: nn.Module
         if is_name(model) or model is None:
-            named = (default_model() if model is None else str(model), version_of(model))
+            chosen = str(self.options.chosen_model)
+            named = (chosen, version_of(chosen))
             self.name = " ".join(part for part in named if part)
             self.device = device_of(device)
             self.network = load(
-                model,
+                chosen,
                 device=self.device,
                 accept_noncommercial=self.options.accept_noncommercial,
             )
@@ -121,6 +122,7 @@ class Upscaler:
         """The network's answer (1, 1, H, W) in metres, where the measurements lie."""
         # The picture goes to the measurements, not they to it: no measurement is resampled.
         rgb = moved(torch.tensor(image).permute(2, 0, 1)[None], *steps).contiguous()
+        prior = None if options.prior is None else self.relative(options.prior, image.shape[:2])
         inputs = (rgb, *as_tensors(low))
         trust = None if low.confidence is None else torch.from_numpy(low.confidence)[None, None]
         with torch.inference_mode():
@@ -131,10 +133,19 @@ class Upscaler:
                 mode=options.mode,
                 sensor=options.sensor,
                 noise=noise,
+                prior=None if prior is None else moved(prior, *steps).to(self.device),
                 metric=low.unit != "relative",
                 memory=memory_limit(options.tile),
                 progress=progress,
             )
+
+    def relative(self, prior: Any, size: Size) -> Tensor:
+        """A prior at the size of the image, (1, 1, H, W), without holes."""
+        if not as_model(self.network).takes_prior:
+            raise InputError(f"{self.name} takes no prior; choose ducos-small, or leave it out")
+        plane = torch.from_numpy(read_relative(prior))[None, None]
+        check_sizes(size, plane.shape[-2:], self.options.any_aspect)
+        return bilinear(fill_holes(plane.nan_to_num(), plane.isfinite()), size)
 
     @contextmanager
     def evaluating(self) -> Iterator[None]:
@@ -168,10 +179,13 @@ def finished(
     full = moved(full, *back)[0, 0]
     source = moved(source, *back, beyond=3)
     sigma = None if sigma is None else moved(sigma.cpu(), *back)[0, 0].clone()
+    leaned = prediction.aux.get("leaned")
+    leaned = None if leaned is None else moved(leaned.cpu(), *back)[0, 0].clone()
     covered = source == 1 if options.keep_holes else torch.ones_like(source, dtype=torch.bool)
     source = torch.where(covered, source, torch.zeros_like(source))
     full = torch.where(covered, full, torch.zeros_like(full))
-    return {"depth": full, "valid": covered, "source": source, "sigma": sigma}, residual
+    maps = {"depth": full, "valid": covered, "source": source, "sigma": sigma, "leaned": leaned}
+    return maps, residual
 
 
 def as_tensors(low: DepthMap) -> tuple[Tensor, Tensor]:
@@ -250,7 +264,7 @@ def super_resolve(
     """
     chosen = Options.of(options, changes)
     upscaler = Upscaler(
-        chosen.model, device=chosen.device, accept_noncommercial=chosen.accept_noncommercial
+        chosen.chosen_model, device=chosen.device, accept_noncommercial=chosen.accept_noncommercial
     )
     return upscaler.run(rgb, depth, chosen, progress)
 

@@ -20,9 +20,10 @@ def facts() -> dict[str, dict[str, Any]]:
     return stored
 
 
-def default_model() -> str:
-    """The embedded trained model, or bicubic while there is none."""
-    return "ducos-tiny" if embedded("ducos-tiny") else "bicubic"
+def default_model(prior: bool = False) -> str:
+    """The embedded trained model, the one that takes a prior if there is one, or bicubic."""
+    wanted = ("ducos-small", "ducos-tiny") if prior else ("ducos-tiny",)
+    return next((name for name in wanted if embedded(name)), "bicubic")
 
 
 def embedded(name: str) -> Path | None:
