@@ -15,13 +15,12 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass
 from typing import IO, TYPE_CHECKING, Any
 
+from ducos.children import ONE_THREAD, environment, python_module
 from ducos.errors import InputError
 from ducos.upscaling import Options
 
 if TYPE_CHECKING:
     from ducos.upscaling import Upscaler
-
-ONE_THREAD = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 
 
 @dataclass(frozen=True)
@@ -71,8 +70,8 @@ class Worker:
     def _start(self) -> None:
         self.errors = tempfile.TemporaryFile()  # noqa: SIM115, lives as long as the process
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "ducos.batch.worker"],
-            env={**os.environ, **ONE_THREAD},
+            python_module("ducos.batch.worker"),
+            env=environment(ONE_THREAD),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self.errors,
