@@ -103,6 +103,12 @@ def find_pairs(source: str | Path, kinds: Mapping[str, tuple[str, ...]] = KINDS)
     return found
 
 
+def inputs_of(pairs: Sequence[FramePair]) -> list[Path]:
+    """Every file that these pairs read."""
+    kinds = ("rgb", "depth", *KINDS, *DATASET_KINDS)
+    return [path for pair in pairs for kind in kinds if (path := getattr(pair, kind))]
+
+
 def picture_size(path: Path) -> tuple[int, int] | None:
     """Width and height from the file's header; None where there is none to read."""
     try:

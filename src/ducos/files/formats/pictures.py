@@ -100,7 +100,7 @@ def write_png(path: Path, array: AnyArray, facts: Facts, layers: Layers) -> None
 
 
 def write_pixels(path: Path, pixels: AnyArray, name: str, **options: Any) -> None:
-    """Write a picture in Pillow's format `name`."""
+    """Write a picture in Pillow's format `name`. options: of Pillow."""
     from PIL import Image
 
     memory = BytesIO()  # Pillow does not notice when the disk fills up under a JPEG
