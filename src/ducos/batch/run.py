@@ -4,6 +4,7 @@ import csv
 import os
 import shutil
 import tempfile
+import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Generator, Iterator, Sequence
@@ -32,6 +33,8 @@ from ducos.files import (
 from ducos.upscaling import Options, default_model, find_weights
 
 FAILURES = "failures.csv"
+FRAME_SECONDS = 600.0
+"""What a frame may take by default."""
 
 
 @dataclass
@@ -84,6 +87,7 @@ def run_batch(
     workers: int = 1,
     unmatched: Sequence[Failure] = (),
     overwrite: bool = False,
+    timeout: float = FRAME_SECONDS,
     source: str | Path | None = None,
     progress: Callable[[Summary], None] | None = None,
 ) -> Summary:
@@ -96,6 +100,7 @@ def run_batch(
         workers: processes, one thread each.
         unmatched: failures from before, such as `Found.unmatched`, to be listed with the rest.
         overwrite: replace files of the folder that are not results of ours; never inputs.
+        timeout: seconds that one frame may take, or the start of a worker.
         source: the CSV file that lists the pairs, if there is one: it is an input, too.
         progress: called at the start and after each frame.
 
@@ -106,7 +111,7 @@ def run_batch(
     options = options or Options()
     folder = Path(out)
     names = result_names(pairs, suffix)
-    check(pairs, workers)
+    check(pairs, workers, timeout)
     inputs = [*inputs_of(pairs), *options.inputs, *([] if source is None else [Path(source)])]
     check_own_files(folder, inputs)
     from ducos.doctor import rig_shift
@@ -137,7 +142,7 @@ def run_batch(
         to_do = without_done(frames, journal, summary)
         if progress:
             progress(summary)
-        with closing(answers(in_buckets(to_do), options, workers)) as finished:
+        with closing(answers(in_buckets(to_do), options, workers, timeout)) as finished:
             for frame, answer in finished:
                 trouble = answer.error or publish(frame, answer, journal)
                 if trouble:
@@ -157,12 +162,14 @@ def run_batch(
 # Before the work
 
 
-def check(pairs: Sequence[FramePair], workers: int) -> None:
+def check(pairs: Sequence[FramePair], workers: int, timeout: float) -> None:
     """Refuse what would go wrong for every pair."""
     if not pairs:
         raise InputError("got no pairs, expected at least one")
     if workers < 1:
         raise InputError(f"got {workers} workers, expected at least 1")
+    if not 0 < timeout < threading.TIMEOUT_MAX:
+        raise InputError(f"a timeout is a number of seconds above 0, got {timeout:g}")
 
 
 def check_own_files(folder: Path, inputs: list[Path]) -> None:
@@ -266,10 +273,10 @@ def _size(path: str) -> tuple[int, int]:
 
 
 def answers(
-    frames: list[Frame], options: Options, workers: int
+    frames: list[Frame], options: Options, workers: int, timeout: float
 ) -> Generator[tuple[Frame, Answer], None, None]:
     """Each frame with its worker's answer, as they come."""
-    team = [Worker(options) for _ in range(min(workers, len(frames)))]
+    team = [Worker(options, timeout) for _ in range(min(workers, len(frames)))]
     idle: SimpleQueue[Worker] = SimpleQueue()
     for worker in team:
         idle.put(worker)

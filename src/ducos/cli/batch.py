@@ -43,6 +43,9 @@ def batch(
         int | None,
         typer.Option(help="Processes, one thread each. Default: one per core, at most 4."),
     ] = None,
+    timeout: Annotated[
+        float, typer.Option(help="Seconds that a frame may take; then it counts as failed.")
+    ] = 600.0,
     overwrite: Overwrite = False,
     as_json: Json = False,
 ) -> None:
@@ -69,6 +72,7 @@ def batch(
             workers=default_workers() if workers is None else workers,
             unmatched=found.unmatched,
             overwrite=overwrite,
+            timeout=timeout,
             source=source,
             progress=progress,
         )
