@@ -180,7 +180,7 @@ def has_begun(recipe: Recipe, folder: Path) -> bool:
 def train(recipe: Recipe, seed: int, folder: Path, options: argparse.Namespace) -> None:
     """`ducos train`, in as many processes as asked for."""
     launcher = ["-m", "torch.distributed.run", "--nproc-per-node", str(options.processes)]
-    command = [sys.executable, *(launcher if options.processes > 1 else [])]
+    command = [sys.executable, "-P", *(launcher if options.processes > 1 else [])]
     command += ["-m", "ducos", "train", str(options.recipe), "-o", str(folder)]
     for change in [*options.set, f"train.seed={seed}"]:
         command += ["--set", change]

@@ -116,7 +116,7 @@ def test_upscale_undoes_a_shift(tmp_path: Path) -> None:
     assert "warning: the depth seems to lie" in warned.stderr
     assert "--shift auto" in warned.stderr
     np.testing.assert_array_equal(np.load(tmp_path / "x.npy"), np.load(tmp_path / "off.npy"))
-    said = ducos("upscale", RGB, LOW, "-o", tmp_path / "x.npy", "--shift", "-4,3")
+    said = ducos("upscale", RGB, LOW, "-o", tmp_path / "x2.npy", "--shift", "-4,3")
     assert "warning" not in said.stderr
     assert "moved back by -4 px across and 3 px down" in said.stdout
 

@@ -4,6 +4,7 @@ import csv
 import os
 import shutil
 import tempfile
+import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Generator, Iterator, Sequence
@@ -15,7 +16,7 @@ from queue import SimpleQueue
 from typing import Any
 
 from ducos import __version__
-from ducos.batch.journal import UNFINISHED, Journal, Record, claimed, digest_of, stamps_of
+from ducos.batch.journal import JOURNAL, UNFINISHED, Journal, Record, claimed, digest_of, stamps_of
 from ducos.batch.worker import Answer, Job, Worker
 from ducos.doctor import Correction
 from ducos.errors import InputError
@@ -24,12 +25,16 @@ from ducos.files import (
     Failure,
     FramePair,
     atomic_write,
+    check_replaced,
+    inputs_of,
     picture_size,
     result_names,
 )
 from ducos.upscaling import Options, default_model, find_weights
 
 FAILURES = "failures.csv"
+FRAME_SECONDS = 600.0
+"""What a frame may take by default."""
 
 
 @dataclass
@@ -81,6 +86,9 @@ def run_batch(
     preview: bool = False,
     workers: int = 1,
     unmatched: Sequence[Failure] = (),
+    overwrite: bool = False,
+    timeout: float = FRAME_SECONDS,
+    source: str | Path | None = None,
     progress: Callable[[Summary], None] | None = None,
 ) -> Summary:
     """Super-resolve pairs into a folder; what an earlier run finished there is kept.
@@ -91,6 +99,9 @@ def run_batch(
         preview: also write preview/NAME.png, a picture of colour | input | result.
         workers: processes, one thread each.
         unmatched: failures from before, such as `Found.unmatched`, to be listed with the rest.
+        overwrite: replace files of the folder that are not results of ours; never inputs.
+        timeout: seconds that one frame may take, or the start of a worker.
+        source: the CSV file that lists the pairs, if there is one: it is an input, too.
         progress: called at the start and after each frame.
 
     One bad pair does not stop the rest: it is listed in the summary and in failures.csv. An
@@ -100,7 +111,9 @@ def run_batch(
     options = options or Options()
     folder = Path(out)
     names = result_names(pairs, suffix)
-    check(pairs, folder, names, workers)
+    check(pairs, workers, timeout)
+    inputs = [*inputs_of(pairs), *options.inputs, *([] if source is None else [Path(source)])]
+    check_own_files(folder, inputs)
     from ducos.doctor import rig_shift
 
     shift = rig_shift(pairs, options.shift, options.unit, options.scale)
@@ -111,7 +124,6 @@ def run_batch(
     except OSError as problem:
         raise InputError(f"{folder} cannot be the folder of results: {problem}") from None
     with claimed(folder), workshop_in(folder) as workshop:
-        (folder / FAILURES).unlink(missing_ok=True)  # it tells of the last run only
         journal = Journal(folder)
         summary = Summary(
             folder, len(pairs) + len(unmatched), failures=list(unmatched), shift=shift
@@ -122,10 +134,15 @@ def run_batch(
             planned(pair, name, workshop / str(number), settings, preview)
             for number, (pair, name) in enumerate(zip(pairs, names))
         ]
+        targets = [folder / name for frame in frames for name in frame.files]
+        known = {folder / name for record in journal.records.values() for name in record.files}
+        check_replaced(targets, inputs, overwrite=True)
+        check_replaced([path for path in targets if path not in known], (), overwrite=overwrite)
+        (folder / FAILURES).unlink(missing_ok=True)  # it tells of the last run only
         to_do = without_done(frames, journal, summary)
         if progress:
             progress(summary)
-        with closing(answers(in_buckets(to_do), options, workers)) as finished:
+        with closing(answers(in_buckets(to_do), options, workers, timeout)) as finished:
             for frame, answer in finished:
                 trouble = answer.error or publish(frame, answer, journal)
                 if trouble:
@@ -145,23 +162,32 @@ def run_batch(
 # Before the work
 
 
-def check(pairs: Sequence[FramePair], folder: Path, names: list[str], workers: int) -> None:
-    """Refuse what would go wrong for every pair, and results that would replace inputs."""
+def check(pairs: Sequence[FramePair], workers: int, timeout: float) -> None:
+    """Refuse what would go wrong for every pair."""
     if not pairs:
         raise InputError("got no pairs, expected at least one")
     if workers < 1:
         raise InputError(f"got {workers} workers, expected at least 1")
-    inputs = {
-        os.path.realpath(path)
-        for pair in pairs
-        for path in (pair.rgb, pair.depth, pair.mask, pair.confidence)
-        if path
-    }
-    for name in names:
-        if os.path.realpath(folder / name) in inputs:
+    if not 0 < timeout < threading.TIMEOUT_MAX:
+        raise InputError(f"a timeout is a number of seconds above 0, got {timeout:g}")
+
+
+def check_own_files(folder: Path, inputs: list[Path]) -> None:
+    """Refuse a folder where our own lists would take the place of an input or of another list."""
+    for name in (JOURNAL, FAILURES):
+        path = folder / name
+        check_replaced([path], inputs, overwrite=True)
+        if path.is_file() and path.stat().st_size and not _is_list_of_ours(path):
             raise InputError(
-                f"the result {folder / name} would replace an input; choose another folder for -o"
+                f"{path} is there and not of an earlier batch, and would be replaced; choose "
+                "another folder for -o"
             )
+
+
+def _is_list_of_ours(path: Path) -> bool:
+    with path.open("rb") as file:
+        start = file.read(40)
+    return start.startswith(b'{"out": ' if path.name == JOURNAL else b"name,rgb,depth,reason")
 
 
 def settings_of(options: Options) -> dict[str, Any]:
@@ -247,10 +273,10 @@ def _size(path: str) -> tuple[int, int]:
 
 
 def answers(
-    frames: list[Frame], options: Options, workers: int
+    frames: list[Frame], options: Options, workers: int, timeout: float
 ) -> Generator[tuple[Frame, Answer], None, None]:
     """Each frame with its worker's answer, as they come."""
-    team = [Worker(options) for _ in range(min(workers, len(frames)))]
+    team = [Worker(options, timeout) for _ in range(min(workers, len(frames)))]
     idle: SimpleQueue[Worker] = SimpleQueue()
     for worker in team:
         idle.put(worker)

@@ -11,17 +11,17 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from typing import IO, TYPE_CHECKING, Any
 
+from ducos.children import ONE_THREAD, environment, python_module
 from ducos.errors import InputError
 from ducos.upscaling import Options
 
 if TYPE_CHECKING:
     from ducos.upscaling import Upscaler
-
-ONE_THREAD = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 
 
 @dataclass(frozen=True)
@@ -46,10 +46,16 @@ class Answer:
 
 
 class Worker:
-    """The parent's end. A process that died is replaced when the next job comes."""
+    """The parent's end. A process that died is replaced when the next job comes.
 
-    def __init__(self, options: Options):
+    seconds: that an answer may take; one that does not come, also because the process was stopped,
+    ends the process.
+    """
+
+    def __init__(self, options: Options, seconds: float):
         self.options = options
+        self.seconds = seconds
+        self.late = False
         self.process: subprocess.Popen[str] | None = None
         self.errors: IO[bytes] | None = None
         self.closed = False
@@ -71,8 +77,8 @@ class Worker:
     def _start(self) -> None:
         self.errors = tempfile.TemporaryFile()  # noqa: SIM115, lives as long as the process
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "ducos.batch.worker"],
-            env={**os.environ, **ONE_THREAD},
+            python_module("ducos.batch.worker"),
+            env=environment(ONE_THREAD),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self.errors,
@@ -92,13 +98,22 @@ class Worker:
         assert self.process is not None
         assert self.process.stdin is not None
         assert self.process.stdout is not None
+        clock = threading.Timer(self.seconds, self._give_up, [self.process])
+        clock.daemon = True
+        clock.start()
         try:
             self.process.stdin.write(json.dumps(message) + "\n")
             self.process.stdin.flush()
             answer: dict[str, Any] = json.loads(self.process.stdout.readline())
         except (OSError, ValueError):
             return None
+        finally:
+            clock.cancel()
         return answer
+
+    def _give_up(self, process: "subprocess.Popen[str]") -> None:
+        self.late = True
+        process.kill()  # also ends a process that is stopped
 
     def _cause_of_death(self) -> str:
         assert self.process is not None
@@ -108,6 +123,9 @@ class Worker:
         except subprocess.TimeoutExpired:  # it closed its pipe and goes on
             self.process.kill()
             code = self.process.wait()
+        if self.late:
+            self.late = False
+            return f"it took longer than {self.seconds:g} s and was given up; see --timeout"
         if code == -signal.SIGKILL:
             return "its process was killed, as happens when memory runs out; try fewer --workers"
         self.errors.seek(0)

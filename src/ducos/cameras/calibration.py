@@ -10,7 +10,8 @@ import numpy as np
 
 from ducos.arrays import Size
 from ducos.cameras.intrinsics import Camera, Doubles, Extrinsics
-from ducos.errors import InputError
+from ducos.errors import InputError, one_line
+from ducos.files import read_text
 
 _NAMES = {
     "width": ("width", "w", "image_width"),
@@ -146,11 +147,11 @@ def as_extrinsics(content: Mapping[str, Any], name: str = "extrinsics") -> Extri
 
 def _read_json(path: str | Path) -> dict[str, Any]:
     try:
-        content = json.loads(Path(path).read_text(encoding="utf-8-sig"))
-    except OSError as problem:
-        raise InputError(f"{path} cannot be read: {problem.strerror}") from None
+        content = json.loads(read_text(path))
+    except InputError:
+        raise
     except (ValueError, RecursionError) as problem:
-        raise InputError(f"{path} is no JSON file: {problem}") from None
+        raise InputError(f"{path} is no JSON file: {one_line(problem)}") from None
     if isinstance(content, list):
         content = {"matrix": content}  # a bare matrix
     if not isinstance(content, dict):

@@ -7,6 +7,7 @@ instead (y up, z towards the viewer), so that viewers show them upright.
 import math
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +17,7 @@ from ducos.cameras.flying import STEEPEST, flying_pixels, jump_tolerance
 from ducos.cameras.intrinsics import Camera, Extrinsics
 from ducos.cameras.outputs import check_cloud_output, check_mesh_output
 from ducos.errors import InputError
-from ducos.files import atomic_write
+from ducos.files import MADE_BY, atomic_write
 
 
 @dataclass
@@ -96,6 +97,7 @@ def write_ply(path: str | Path, cloud: Cloud) -> None:
         [
             "ply",
             "format binary_little_endian 1.0",
+            f"comment {MADE_BY}",
             "comment x right, y down, z forward, metres",
             f"element vertex {len(cloud)}",
             *(f"property float {axis}" for axis in "xyz"),
@@ -154,8 +156,12 @@ def write_glb(path: str | Path, mesh: Mesh) -> None:
     upright = mesh.vertices * np.array([1, -1, -1], np.float32)
     opaque = np.column_stack([mesh.colours, np.full(len(mesh.colours), 255, np.uint8)])
     surface = trimesh.Trimesh(upright, mesh.triangles, vertex_colors=opaque, process=False)
+
+    def remark(tree: dict[str, Any]) -> None:
+        tree["asset"]["extras"] = {"remark": MADE_BY}
+
     with atomic_write(path) as temporary:
-        surface.export(temporary, file_type="glb")
+        surface.export(temporary, file_type="glb", tree_postprocessor=remark)
 
 
 def _as_bytes(colours: Floats) -> Bytes:

@@ -61,6 +61,7 @@ def main() -> None:
     # Threads that wait for each other by spinning make a busy machine many times slower; those that
     # sleep cost an idle one next to nothing (benchmarks/threads.py). Read when torch is imported.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    os.environ["PYTHONSAFEPATH"] = "1"  # for processes that libraries start, see ducos.children
     try:
         commands()()
     except InputError as problem:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ducos.cli.options import Json, takes_options
+from ducos.cli.options import Json, Overwrite, takes_options
 from ducos.upscaling import Options
 
 if TYPE_CHECKING:
@@ -43,6 +43,10 @@ def batch(
         int | None,
         typer.Option(help="Processes, one thread each. Default: one per core, at most 4."),
     ] = None,
+    timeout: Annotated[
+        float, typer.Option(help="Seconds that a frame may take; then it counts as failed.")
+    ] = 600.0,
+    overwrite: Overwrite = False,
     as_json: Json = False,
 ) -> None:
     """Super-resolve many pairs. Run it again after any interruption: it goes on where it was.
@@ -67,6 +71,9 @@ def batch(
             preview=preview,
             workers=default_workers() if workers is None else workers,
             unmatched=found.unmatched,
+            overwrite=overwrite,
+            timeout=timeout,
+            source=source,
             progress=progress,
         )
     if found.layout == "tum" and options.unit == "auto" and options.scale is None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ducos.cli.options import Json, takes_options
+from ducos.cli.options import Json, Overwrite, takes_options
 from ducos.cli.progress import waiting
 from ducos.errors import InputError
 from ducos.upscaling import Options
@@ -27,6 +27,7 @@ def doctor(
     report: Annotated[
         Path | None, typer.Option(help="Also write a picture; of a recording, its worst frame.")
     ] = None,
+    overwrite: Overwrite = False,
     as_json: Json = False,
 ) -> None:
     """Say what is wrong with a pair, and what to do; exit code 1 if it cannot be used.
@@ -35,12 +36,14 @@ def doctor(
 
     Example: ducos doctor rgb.png depth.png --report look.png
     """
-    from ducos.files import existing_file, find_pairs
+    from ducos.files import check_replaced, existing_file, find_pairs, inputs_of
 
     if report:
         from ducos.pictures import check_image_output
 
         check_image_output(report)
+        inputs = [path for path in (rgb, depth) if path]
+        check_replaced([report], [*inputs, *options.inputs], overwrite=overwrite)
     reading: dict[str, Any] = {"unit": options.unit, "scale": options.scale}
     found: Report | RecordingReport
     shown: Report | None
@@ -54,6 +57,8 @@ def doctor(
     else:
         check_recording(rgb, options.mask)
         pairs = find_pairs(rgb)
+        if report:
+            check_replaced([report], inputs_of(pairs.pairs), overwrite=overwrite)
         from ducos.doctor import examine_recording
 
         with waiting("looking at frames", quiet=as_json) as progress:

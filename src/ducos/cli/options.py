@@ -9,6 +9,12 @@ import typer
 
 from ducos.upscaling import OPTIONS, Options
 
+Overwrite = Annotated[
+    bool,
+    typer.Option(
+        "--overwrite", help="Replace existing files that are not results of ducos; never inputs."
+    ),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
 
 

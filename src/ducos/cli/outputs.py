@@ -43,6 +43,11 @@ class Outputs:
         return {name: getattr(self, name) for name in CHECKS}
 
     @property
+    def named(self) -> list[Path]:
+        """The paths that are to be written."""
+        return [path for path in self.files.values() if path]
+
+    @property
     def in_space(self) -> bool:
         """Whether anything needs the colour camera."""
         return any((self.cloud, self.mesh, self.cloud_preview))

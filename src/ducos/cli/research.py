@@ -7,9 +7,9 @@ from typing import Annotated, Any
 
 import typer
 
-from ducos.cli.options import takes_options
+from ducos.cli.options import Overwrite, takes_options
 from ducos.errors import InputError
-from ducos.files import check_output, check_output_folder, existing_file
+from ducos.files import check_output, check_output_folder, check_replaced, existing_file
 from ducos.models import MODELS
 from ducos.upscaling import Options
 
@@ -88,6 +88,7 @@ def convert_weights(
     method: Annotated[str, typer.Argument(help="Name from `ducos models`, such as dctnet.")],
     file: Annotated[Path, typer.Argument(help="The authors' checkpoint.")],
     out: Annotated[Path, typer.Option("-o", "--out", help="Weight file to write, .safetensors.")],
+    overwrite: Overwrite = False,
 ) -> None:
     """Turn an authors' checkpoint into a weight file of ours; nothing in it is ever executed.
 
@@ -97,6 +98,7 @@ def convert_weights(
     if out.suffix != ".safetensors":
         raise InputError(f"weights are written as .safetensors, got {out}")
     existing_file(file)
+    check_replaced([out], [file], overwrite=overwrite)
     if method not in MODELS:
         raise InputError(f"unknown model {method!r}; choose one of: {', '.join(MODELS)}")
     from ducos.models import ModelSpec, arguments, convert, save_model

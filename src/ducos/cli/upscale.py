@@ -7,9 +7,9 @@ from typing import Annotated, Any
 
 import typer
 
-from ducos.cli.options import Json, takes_options
+from ducos.cli.options import Json, Overwrite, takes_options
 from ducos.cli.progress import waiting
-from ducos.files import existing_file
+from ducos.files import check_replaced, existing_file
 from ducos.upscaling import Options
 
 SPACE: Any = {"rich_help_panel": "Cameras, clouds and meshes"}
@@ -29,6 +29,7 @@ def upscale(
     preview: Annotated[
         Path | None, typer.Option(help="Also write a picture: maps, zoomed crops, an edge profile.")
     ] = None,
+    overwrite: Overwrite = False,
     as_json: Json = False,
     cloud: Annotated[
         Path | None, typer.Option(help="Also write a point cloud, .ply", **SPACE)
@@ -54,6 +55,7 @@ def upscale(
     existing_file(rgb)
     existing_file(depth)
     outputs.check(options)
+    check_replaced(outputs.named, (rgb, depth, *options.inputs), overwrite=overwrite)
     with waiting("super-resolving", quiet=as_json) as progress:
         from ducos.upscaling import super_resolve
 

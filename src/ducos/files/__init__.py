@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         Found,
         FramePair,
         find_pairs,
+        inputs_of,
         picture_size,
         result_names,
     )
@@ -37,7 +38,9 @@ if TYPE_CHECKING:
         check_output,
         check_output_folder,
         existing_file,
+        read_text,
     )
+    from ducos.files.replacing import MADE_BY, check_replaced, is_ours
     from ducos.files.units import UNITS, given_meaning
     from ducos.files.writing import Written, check_depth_output, write_depth
 else:

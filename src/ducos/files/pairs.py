@@ -13,6 +13,7 @@ by the same rules (kinds=DATASET_KINDS), and their CSV files may have a column s
 """
 
 import csv
+import io
 import warnings
 from bisect import bisect
 from collections.abc import Callable, Mapping, Sequence
@@ -24,6 +25,7 @@ from PIL import Image
 
 from ducos.errors import InputError
 from ducos.files.formats import WRITTEN_AS
+from ducos.files.paths import existing_file, read_text
 
 LAYOUTS = (
     "rgb/<id>.* with depth/<id>.*, or <id>_rgb.* with <id>_depth.*, or TUM's rgb.txt with depth.txt"
@@ -32,6 +34,7 @@ PICTURES = (".png", ".jpg", ".jpeg", ".tif", ".tiff", ".bmp", ".webp", ".ppm")
 DEPTH_MAPS = tuple(WRITTEN_AS)
 LARGEST_DELAY = 0.02  # seconds between colour and depth of one pair, as in the TUM tools
 PREVIEWS = "preview"
+LONGEST_LIST = 100_000_000  # bytes of a CSV file or of a list of time stamps
 # What may accompany a pair -> endings of its files.
 KINDS = {"mask": PICTURES, "confidence": (*PICTURES, *DEPTH_MAPS)}
 DATASET_KINDS = {"low": DEPTH_MAPS}
@@ -103,9 +106,16 @@ def find_pairs(source: str | Path, kinds: Mapping[str, tuple[str, ...]] = KINDS)
     return found
 
 
+def inputs_of(pairs: Sequence[FramePair]) -> list[Path]:
+    """Every file that these pairs read."""
+    kinds = ("rgb", "depth", *KINDS, *DATASET_KINDS)
+    return [path for pair in pairs for kind in kinds if (path := getattr(pair, kind))]
+
+
 def picture_size(path: Path) -> tuple[int, int] | None:
     """Width and height from the file's header; None where there is none to read."""
     try:
+        existing_file(path)  # a pipe would wait for ever
         with warnings.catch_warnings(action="ignore"), Image.open(path) as picture:
             return picture.size
     except Exception:  # whatever is wrong with it, its reader will say
@@ -199,7 +209,7 @@ def _stamps(path: Path) -> list[tuple[float, str]]:
 
 def _stamped_lines(path: Path, count: int) -> list[tuple[int, list[str]]]:
     """Numbered lines of `count` words, without comments."""
-    lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+    lines = read_text(path, LONGEST_LIST, errors="replace").splitlines()
     rows = [line.split() for line in lines if line.strip() and not line.startswith("#")]
     for number, words in enumerate(rows, start=1):
         if len(words) != count:
@@ -213,11 +223,10 @@ def _stamped_lines(path: Path, count: int) -> list[tuple[int, list[str]]]:
 def pairs_of_manifest(path: Path, kinds: Mapping[str, tuple[str, ...]]) -> list[FramePair]:
     """Rows of a CSV file; without an `out` a result is named after its colour image."""
     try:
-        with path.open(newline="", encoding="utf-8-sig") as file:
-            reader = csv.DictReader(file)
-            rows = list(reader)
-            columns = list(reader.fieldnames or [])
-    except (UnicodeDecodeError, csv.Error) as problem:
+        reader = csv.DictReader(io.StringIO(read_text(path, LONGEST_LIST), newline=""))
+        rows = list(reader)
+        columns = list(reader.fieldnames or [])
+    except csv.Error as problem:
         raise InputError(f"{path} is no CSV file ({problem}); {LAYOUTS} is a folder") from None
     known = ("rgb", "depth", "out", *kinds, *(("scale",) if "low" in kinds else ()))
     unknown = set(columns) - set(known)

@@ -31,6 +31,25 @@ def existing_file(path: PathLike) -> Path:
     return source
 
 
+def read_text(path: PathLike, most: int = 1_000_000, *, errors: str = "strict") -> str:
+    """The text of a file of at most so many bytes; a byte-order mark goes.
+
+    Calibrations, configs and tables are short: a long file is another one, or an attack.
+    """
+    source = existing_file(path)
+    try:
+        with source.open("rb") as file:
+            content = file.read(most + 1)
+    except OSError as problem:
+        raise InputError(f"{source} cannot be read: {one_line(problem)}") from None
+    if len(content) > most:
+        raise InputError(f"{source} is longer than {most} bytes; is it the right file?")
+    try:
+        return content.decode("utf-8-sig", errors)
+    except UnicodeDecodeError as problem:
+        raise InputError(f"{source} is no text: {one_line(problem)}; save it as UTF-8") from None
+
+
 def check_output(path: PathLike) -> Path:
     """The file a write to this path will replace, links followed; InputError if it cannot.
 

@@ -13,12 +13,16 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 from torch import Tensor, nn
 
-from ducos.errors import InputError
+from ducos.errors import InputError, one_line
 from ducos.files import atomic_write
 from ducos.models import create
+from ducos.models.justified import check_justified, compare, parsed
 from ducos.models.protocol import Model, as_model
+from ducos.prompts import only_known_repositories
 
 FORMAT = "ducos-1"
+# What constructors raise on arguments of the wrong kind; the list of networks is open.
+BROKEN = (ValueError, TypeError, AttributeError, LookupError, ArithmeticError, RuntimeError)
 
 
 @dataclass
@@ -90,30 +94,28 @@ def load_model(path: Path, *, accept_noncommercial: bool = False) -> tuple[Model
             "turn an authors' checkpoint into one with `ducos convert`"
         )
     try:
-        spec = ModelSpec(**json.loads(header["spec"]))
-        about = json.loads(header.get("about", "{}"))
+        spec = ModelSpec(**parsed(header["spec"], path))
+        about = parsed(header.get("about", "{}"), path)
+        # Terms are accepted by the user, never by a file.
+        spec.prompt_options.pop("accept_noncommercial", None)
+        check_justified(spec, tensors, path)
         if accept_noncommercial and spec.prompt:
             spec.prompt_options["accept_noncommercial"] = True
-        model = spec.build()
+        with only_known_repositories():
+            model = spec.build()
     except InputError:
         raise  # it says itself what to do, such as to accept a licence
-    except (ValueError, TypeError, AttributeError) as problem:
-        raise InputError(f"{path} has a broken header ({problem}); write it again") from None
+    except BROKEN as problem:
+        reason = one_line(problem)
+        raise InputError(f"{path} has a broken header ({reason}); write it again") from None
     load_strictly(model, tensors, path)
     return model.eval(), spec, about
 
 
 def load_strictly(model: nn.Module, weights: dict[str, Tensor], path: Path) -> None:
     """Every stored tensor must have a place and every expected one must be stored."""
-    expected = {name: value.shape for name, value in stored_weights(model).items()}
-    missing, unknown = sorted(expected.keys() - weights), sorted(weights.keys() - expected)
-    wrong = [n for n in expected.keys() & weights.keys() if expected[n] != weights[n].shape]
-    for problem, names in (("lacks", missing), ("has unknown", unknown), ("has misshapen", wrong)):
-        if names:
-            raise InputError(
-                f"{path} {problem} {names[0]!r} and {len(names) - 1} more; "
-                "it was made for another model or other arguments"
-            )
+    expected = {name: tuple(value.shape) for name, value in stored_weights(model).items()}
+    compare(expected, {name: tuple(value.shape) for name, value in weights.items()}, path)
     model.load_state_dict(weights, strict=False)
 
 
@@ -143,4 +145,5 @@ def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
             return {name: file.get_tensor(name) for name in file.keys()}, file.metadata() or {}  # noqa: SIM118
     except (SafetensorError, OSError, ValueError) as problem:
         hint = "pickle files (.pt, .pth) are never loaded directly; use `ducos convert`"
-        raise InputError(f"{path} is not a readable safetensors file ({problem}); {hint}") from None
+        reason = one_line(problem)
+        raise InputError(f"{path} is not a readable safetensors file ({reason}); {hint}") from None

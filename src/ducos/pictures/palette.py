@@ -10,6 +10,7 @@ from PIL import Image
 
 from ducos.errors import InputError
 from ducos.files import (
+    MADE_BY,
     PathLike,
     as_float32,
     as_mask,
@@ -89,4 +90,13 @@ def write_image(path: PathLike, image: ArrayLike) -> None:
         raise InputError(f"a picture is uint8 (H, W, 3), got {pixels.dtype} {pixels.shape}")
     kind = check_image_output(path)
     with atomic_write(path) as temporary:
-        write_pixels(temporary, pixels, kind, quality=95)
+        write_pixels(temporary, pixels, kind, quality=95, exif=_remark())
+
+
+def _remark() -> bytes:
+    """EXIF data that name this software, by which a later run knows a picture of ours."""
+    from PIL import Image
+
+    about = Image.Exif()
+    about[0x0131] = MADE_BY
+    return about.tobytes()

@@ -16,6 +16,11 @@ if TYPE_CHECKING:
     from ducos.prompts.tiny import STRIDE, TinyPrompt, normalised
     from ducos.prompts.transformers_layout import is_transformers_layout, to_authors_keys
     from ducos.prompts.vit import PATCH, SHAPES, VisionTransformer
-    from ducos.prompts.weights import State, load_strictly, read_weights
+    from ducos.prompts.weights import (
+        State,
+        load_strictly,
+        only_known_repositories,
+        read_weights,
+    )
 else:
     __getattr__, __dir__, __all__ = doors(__name__)

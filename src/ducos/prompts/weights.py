@@ -4,8 +4,11 @@ Nothing is guessed: a file with a missing, an extra or a differently shaped entr
 names the entry. Pickled files are read by torch's restricted loader only.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -66,6 +69,33 @@ def read_file(path: Path) -> State:
     return {key.removeprefix("module."): value for key, value in state.items()}
 
 
+_only_known: ContextVar[bool] = ContextVar("only_known", default=False)
+
+
+@contextmanager
+def only_known_repositories() -> Iterator[None]:
+    """Meanwhile the network is asked for repositories of our own table only.
+
+    While a weight file is loaded, the file names the repository, and it may be anybody's. What is
+    in the cache already may be used: the user has fetched it.
+    """
+    token = _only_known.set(True)
+    try:
+        yield
+    finally:
+        _only_known.reset(token)
+
+
+def known_repositories() -> set[str]:
+    """The hub ids in the prompts' own tables."""
+    from ducos.prompts import depth_anything_v2, dinov2, unidepth_v2, unidepth_v2old
+
+    tables: list[dict[str, Any]] = [depth_anything_v2.VARIANTS, unidepth_v2.VARIANTS]
+    tables.append(unidepth_v2old.VARIANTS)
+    named = {variant.hub for table in tables for variant in table.values()}
+    return named | set(dinov2.HUB.values())
+
+
 def download(hub_id: str) -> Path:
     """The weight file of a hub repository, from the cache where it is already there."""
     needed("huggingface_hub", "prompts")
@@ -78,6 +108,8 @@ def download(hub_id: str) -> Path:
     )
 
     repository, _, revision = hub_id.partition("@")
+    if _only_known.get() and hub_id not in known_repositories():
+        return from_cache(repository, revision or None)
     for name in FILES:
         try:
             return Path(hf_hub_download(repository, name, revision=revision or None))
@@ -94,6 +126,29 @@ def download(hub_id: str) -> Path:
         f"of {', '.join(FILES)} in the cache or online; download the repository where there is a "
         "network and give its folder instead"
     ) from reason
+
+
+def from_cache(repository: str, revision: str | None) -> Path:
+    """The weight file of a repository that the user has fetched before.
+
+    Not by `hf_hub_download(local_files_only=True)`: even then the library asks its own server for
+    something else, once in a process.
+    """
+    from huggingface_hub import try_to_load_from_cache
+    from huggingface_hub.errors import HFValidationError
+
+    try:
+        found = [try_to_load_from_cache(repository, name, revision=revision) for name in FILES]
+    except HFValidationError:
+        found = []
+    there = [Path(path) for path in found if isinstance(path, str)]
+    if there:
+        return there[0]
+    raise InputError(
+        f"got a weight file that names the hub repository {repository[:100]!r}, which is not asked "
+        "because a file said so; if you trust it, fetch it first (hf download), or give a file "
+        "that holds its prompt"
+    )
 
 
 def load_strictly(module: nn.Module, state: Mapping[str, Tensor], source: str | Path) -> None:

@@ -18,6 +18,7 @@ from itertools import cycle
 from pathlib import Path
 from typing import Any
 
+from ducos.children import ONE_THREAD, environment, python_module
 from ducos.errors import InputError
 from ducos.synth.assets import Catalogue, licence_table
 from ducos.synth.blender import require_blender
@@ -25,8 +26,6 @@ from ducos.synth.worker import BUILDERS, RECORDS, Job, job_text, view_files, vie
 
 MANIFEST = "manifest.jsonl"
 SETTINGS = "settings.json"
-# One thread per process: two processes of one thread are faster than one of two, and repeatable.
-ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 
 
 @dataclass
@@ -191,9 +190,9 @@ def _render_scene(
     folder.mkdir()
     try:
         worker = subprocess.run(
-            [sys.executable, "-m", "ducos.synth.worker"],
+            python_module("ducos.synth.worker"),
             input=job_text(Job(seed, views, size, str(folder.resolve()), assets, kind)),
-            env={**os.environ, **ONE_THREAD},
+            env=environment(ONE_THREAD),
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,

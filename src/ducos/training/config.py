@@ -20,7 +20,8 @@ from pydantic import (
 )
 
 from ducos.degrade import DEGRADATIONS
-from ducos.errors import InputError
+from ducos.errors import InputError, one_line
+from ducos.files import read_text
 from ducos.training.augmentations import AUGMENTATIONS, RENAMED, strengths
 from ducos.training.dual import DECAYS
 from ducos.training.table import CONSTRAINTS, OBJECTIVES, PAPER_CONSTRAINTS, PRESETS
@@ -282,11 +283,9 @@ def load_config(path: Path, overrides: list[str] | None = None) -> Config:
 def read_tree(path: Path) -> dict[str, Any]:
     """The tables of a TOML file."""
     try:
-        return tomllib.loads(Path(path).read_text(encoding="utf-8"))
-    except OSError as problem:
-        raise InputError(f"cannot read the config {path}: {problem.strerror}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as problem:
-        raise InputError(f"{path} is not valid TOML: {problem}") from None
+        return tomllib.loads(read_text(path))
+    except (tomllib.TOMLDecodeError, RecursionError) as problem:
+        raise InputError(f"{path} is not valid TOML: {one_line(problem)}") from None
 
 
 def set_key(tree: dict[str, Any], override: str) -> None:
@@ -296,7 +295,7 @@ def set_key(tree: dict[str, Any], override: str) -> None:
         raise InputError(f"--set takes section.key=value, got {override!r}")
     try:
         value = tomllib.loads(f"value = {text}")["value"]
-    except tomllib.TOMLDecodeError:
+    except (tomllib.TOMLDecodeError, RecursionError):
         value = text  # a bare word is a string
     branch = tree
     *parents, leaf = key.strip().split(".")

@@ -3,7 +3,6 @@
 import os
 import signal
 import subprocess
-import sys
 import threading
 from functools import cache
 from types import FrameType
@@ -13,6 +12,7 @@ import torch
 import torch.distributed as dist
 from torch import Tensor, nn
 
+from ducos.children import environment, python_program
 from ducos.upscaling import device_of
 
 
@@ -45,7 +45,11 @@ product.float().sum().backward()
 def half_precision_runs() -> bool:
     """Whether this CPU multiplies in bfloat16. Some virtual machines announce AMX and do not have
     it; who believes them dies of an illegal instruction, so a child process tries first."""
-    trial = subprocess.run([sys.executable, "-c", HALF_PRECISION_TRIAL], capture_output=True)
+    trial = subprocess.run(
+        python_program("exec(task[0])", HALF_PRECISION_TRIAL),
+        env=environment(),
+        capture_output=True,
+    )
     return trial.returncode == 0
 
 

@@ -139,6 +139,13 @@ class Options:
         return default_model(prior=self.prior is not None) if self.model is None else self.model
 
     @property
+    def inputs(self) -> list[Path]:
+        """Files that these options name: masks, cameras, weights."""
+        named = [getattr(self, name) for name in FILES]
+        weights = find_weights(self.model) if is_name(self.model) else None
+        return [Path(value) for value in (*named, weights) if is_name(value)]
+
+    @property
     def registers(self) -> bool:
         """Whether the depth map is to be brought into the colour camera first."""
         return self.extrinsics is not None

@@ -3,7 +3,7 @@
 Every reader keeps three promises, whatever the bytes:
 
 - the only exception is `InputError`, one sentence for the user;
-- a size the file merely declares is checked against `MAX_PIXELS` before anything is allocated;
+- a size the file merely declares is checked against `MAX_BYTES` before anything is allocated;
 - a truncated file is refused, never read as far as it goes, and so is one that fails a checksum
   of its format (PNG, NPZ, compressed TIFF and EXR; raw numbers have none).
 
@@ -22,7 +22,7 @@ from ducos.files.formats.arrays import read_npy, read_npz, read_pfm, write_npy, 
 from ducos.files.formats.child import READERS_IN_CHILD, decode_in_child
 from ducos.files.formats.exr import write_exr
 from ducos.files.formats.hdf5 import write_hdf5
-from ducos.files.formats.limits import refusing
+from ducos.files.formats.limits import RGB_BYTES, refusing
 from ducos.files.formats.pictures import (
     open_picture,
     orientation_of,
@@ -132,7 +132,7 @@ def read_picture(path: PathLike) -> AnyArray:
             with source.open("rb") as stream:
                 bits, colour_type = stream.read(26)[24:]
             deep_colour = bits == 16 and colour_type != 0
-        with open_picture(source, ("PNG", "JPEG", "BMP", "WEBP", "PPM")) as picture:
+        with open_picture(source, ("PNG", "JPEG", "BMP", "WEBP", "PPM"), RGB_BYTES) as picture:
             picture.load()
             if deep_colour:  # Pillow has found it sound but keeps 8 bits only
                 pixels = decode_in_child(source, "16-bit colour PNG", None).array

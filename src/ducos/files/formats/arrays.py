@@ -16,7 +16,7 @@ import numpy as np
 
 from ducos.arrays import AnyArray
 from ducos.errors import InputError
-from ducos.files.formats.limits import LONGEST_FACT, check_size
+from ducos.files.formats.limits import LONGEST_FACT, check_inflation, check_size
 from ducos.files.formats.stored import Facts, Layers, Stored
 
 
@@ -50,6 +50,7 @@ def _npy_array(source: Path, stream: IO[bytes], size: int, most: int | None = No
         raise InputError(f"{source} holds pickled Python objects, which are never loaded")
     check_size(source, shape)
     needed = math.prod(shape) * dtype.itemsize
+    check_size(source, (max(1, needed),), 1)
     if needed > size - start:
         raise ValueError(f"it declares {needed} bytes of data and holds {max(0, size - start)}")
     if most is not None and needed > most:
@@ -63,6 +64,7 @@ def _npy_array(source: Path, stream: IO[bytes], size: int, most: int | None = No
 def read_npz(source: Path, key: str | None) -> Stored:
     """One array of the archive, with the mask and the facts that `write_npz` keeps beside it."""
     with zipfile.ZipFile(source) as archive:
+        _check_archive(source, archive)
         members = {entry.filename.removesuffix(".npy"): entry for entry in archive.infolist()}
         shapes: dict[str, tuple[int, ...]] = {}
         for name, entry in members.items():
@@ -86,6 +88,26 @@ def read_npz(source: Path, key: str | None) -> Stored:
         }
         valid = array("valid") if chosen == "depth" and "valid" in members else None
         return Stored(array(chosen), facts, None if valid is None else valid != 0)
+
+
+MOST_MEMBERS = 1000  # of an archive; each has a header to look at
+
+
+def _check_archive(source: Path, archive: zipfile.ZipFile) -> None:
+    """Refuse, before anything is unpacked, what can unpack without a bound or without an end.
+
+    Python's readers of bzip2 and LZMA unpack a whole block however little is asked for.
+    """
+    entries = archive.infolist()
+    if len(entries) > MOST_MEMBERS:
+        raise InputError(f"{source} holds {len(entries)} arrays, the limit is {MOST_MEMBERS}")
+    for entry in entries:
+        if entry.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+            raise InputError(
+                f"{source} is packed in a way that numpy does not write (method "
+                f"{entry.compress_type}); save it again with numpy.savez_compressed"
+            )
+        check_inflation(source, entry.file_size, entry.compress_size)
 
 
 def chosen_array(

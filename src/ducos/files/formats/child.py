@@ -8,13 +8,13 @@ costs about 0.2 s and is bounded in time and memory.
 import json
 import os
 import subprocess
-import sys
 import tempfile
 from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
 
+from ducos.children import environment, python_program
 from ducos.errors import InputError, one_line
 from ducos.files.formats.exr import read_exr
 from ducos.files.formats.hdf5 import read_hdf5
@@ -33,25 +33,22 @@ READERS_IN_CHILD = {
 CHILD_SECONDS = 120.0
 """A TIFF, EXR or HDF5 file that takes longer to decode is refused."""
 
-_CHILD_PROGRAM = (
-    "import json, sys; path, *task = json.loads(sys.argv[1]); sys.path[:] = path; "
-    "from ducos.files.formats.child import answer_parent; answer_parent(*task)"
-)
+_CHILD_PROGRAM = "from ducos.files.formats.child import answer_parent; answer_parent(*task)"
 
 
 def decode_in_child(source: Path, name: str, key: str | None) -> Stored:
     """Decode in a process of its own, so that a crash, a hang or a flood stays there."""
-    task = json.dumps([sys.path, name, os.path.abspath(source), str(source), key])
+    task = (name, os.path.abspath(source), str(source), key)
     # Threads reserve memory by the gigabyte, which would count against the child's limit.
     one_thread = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MALLOC_ARENA_MAX": "1"}
     with tempfile.TemporaryFile() as answer:
         try:
             finished = subprocess.run(
-                [sys.executable, "-P", "-c", _CHILD_PROGRAM, task],
+                python_program(_CHILD_PROGRAM, *task),
                 stdin=subprocess.DEVNULL,
                 stdout=answer,
                 stderr=subprocess.DEVNULL,
-                env=os.environ | one_thread,
+                env=environment(one_thread),
                 timeout=CHILD_SECONDS,
                 check=False,
             )

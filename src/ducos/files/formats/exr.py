@@ -8,7 +8,7 @@ import numpy as np
 from ducos.arrays import AnyArray
 from ducos.errors import InputError, one_line
 from ducos.files.formats.arrays import listed
-from ducos.files.formats.limits import MAX_PIXELS, check_size, limit_memory
+from ducos.files.formats.limits import DEPTH_BYTES, MAX_BYTES, check_size, limit_memory
 from ducos.files.formats.stored import Facts, Layers, Stored
 
 
@@ -30,10 +30,10 @@ def read_exr(source: Path, key: str | None) -> Stored:
                     f"{source} stores only a crop of its picture (its data window differs from "
                     "its display window); save it without cropping"
                 )
-        if samples > MAX_PIXELS:
+        if samples * DEPTH_BYTES > MAX_BYTES:
             raise InputError(
                 f"{source} declares {samples} values in all its channels, the limit is "
-                f"{MAX_PIXELS}; save the depth channel alone"
+                f"{MAX_BYTES // DEPTH_BYTES}; save the depth channel alone"
             )
         limit_memory(samples)
         stated = {k: str(v) for k, v in file.header().items() if k.startswith("depth_")}

@@ -7,10 +7,17 @@ from pathlib import Path
 
 from ducos.errors import InputError, one_line
 
-MAX_PIXELS = 400_000_000
-"""A file that declares more pixels than this is refused; the largest phone sensors have half."""
+MAX_BYTES = 2_500_000_000
+"""What one file may take after decoding, in the form in which it is worked with: 208 megapixels of
+RGB, 312 of depth. The largest phone sensors have 200."""
 
-_PIXELS_PER_BYTE = 10_000  # more than a black 1-bit PNG or the flattest JPEG reaches
+DEPTH_BYTES = 8  # of a pixel: float32, its mask, and what is computed on the way
+RGB_BYTES = 12  # three float32
+
+_FREE_PIXELS = 16_000_000  # however short the file
+_PIXELS_PER_BYTE = 500  # photographs have 2 to 20; flat levels of 8 bits about 1000 at most
+_FREE_BYTES = 64_000_000
+MOST_INFLATION = 1100  # bytes out of one; deflate ends at 1032
 
 LONGEST_FACT = 100_000  # bytes of text a file may hold about itself
 
@@ -33,21 +40,33 @@ def refusing(source: Path, name: str) -> Iterator[None]:
         ) from problem
 
 
-def check_size(source: Path, shape: tuple[int, ...]) -> None:
-    """Refuse an empty or a gigantic array by its declared shape, before it is allocated."""
+def check_size(source: Path, shape: tuple[int, ...], each: int = DEPTH_BYTES) -> None:
+    """Refuse an empty or a gigantic array by its declared shape, before it is allocated.
+
+    each: bytes of one value after decoding.
+    """
     if math.prod(shape) <= 0:
         raise InputError(f"{source} holds an array of zero size, shape {shape}; give a real map")
-    pixels = math.prod(sorted(shape)[-2:])
-    if pixels > MAX_PIXELS or math.prod(shape) > 4 * MAX_PIXELS:
+    if math.prod(shape) * each > MAX_BYTES:
         raise InputError(
-            f"{source} declares an array of shape {shape}; the limit is "
-            f"{MAX_PIXELS // 1_000_000} megapixels, crop or tile it first"
+            f"{source} declares an array of shape {str(shape)[:80]}, which takes "
+            f"{math.prod(shape) * each / 1e9:.3g} GB; the limit is {MAX_BYTES / 1e9:g} GB, crop or "
+            "tile it first"
+        )
+
+
+def check_inflation(source: Path, declared: int, stored: int) -> None:
+    """Refuse what says that it unpacks to more than its format's compression can reach."""
+    if declared > MAX_BYTES or declared > max(_FREE_BYTES, MOST_INFLATION * stored):
+        raise InputError(
+            f"{source} declares that {stored} bytes unpack to {declared}; no honest map does, so "
+            "it is not unpacked"
         )
 
 
 def check_length(source: Path, shape: tuple[int, ...]) -> None:
     """Refuse a file far too short for what it declares: sparse formats would make it up."""
-    if math.prod(shape) > max(16_000_000, _PIXELS_PER_BYTE * source.stat().st_size):
+    if math.prod(shape) > max(_FREE_PIXELS, _PIXELS_PER_BYTE * source.stat().st_size):
         sides = " x ".join(map(str, shape[::-1]))
         raise InputError(
             f"{source} declares {sides} pixels but is too short to hold them; the file is "

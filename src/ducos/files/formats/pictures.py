@@ -16,15 +16,18 @@ import numpy as np
 
 from ducos.arrays import AnyArray
 from ducos.errors import needed
-from ducos.files.formats.limits import check_length, check_size, limit_memory
+from ducos.files.formats.limits import DEPTH_BYTES, check_length, check_size, limit_memory
 from ducos.files.formats.stored import Facts, Layers, Stored
 
 _pillow_globals = threading.Lock()  # held while its size limit or the warnings are changed
 
 
 @contextmanager
-def open_picture(source: Path, formats: tuple[str, ...]) -> Iterator[Any]:
-    """Open with Pillow under our own size limit instead of its process-wide one."""
+def open_picture(source: Path, formats: tuple[str, ...], each: int = DEPTH_BYTES) -> Iterator[Any]:
+    """Open with Pillow under our own size limit instead of its process-wide one.
+
+    each: bytes that a pixel will take in the work ahead.
+    """
     from PIL import Image
 
     with _pillow_globals, warnings.catch_warnings():
@@ -35,7 +38,7 @@ def open_picture(source: Path, formats: tuple[str, ...]) -> Iterator[Any]:
         finally:
             Image.MAX_IMAGE_PIXELS = before
     with picture:
-        check_size(source, (picture.height, picture.width))
+        check_size(source, (picture.height, picture.width), each)
         check_length(source, (picture.height, picture.width))
         yield picture
 
@@ -100,7 +103,7 @@ def write_png(path: Path, array: AnyArray, facts: Facts, layers: Layers) -> None
 
 
 def write_pixels(path: Path, pixels: AnyArray, name: str, **options: Any) -> None:
-    """Write a picture in Pillow's format `name`."""
+    """Write a picture in Pillow's format `name`. options: of Pillow."""
     from PIL import Image
 
     memory = BytesIO()  # Pillow does not notice when the disk fills up under a JPEG
