@@ -74,7 +74,7 @@ def facts_of(content: bytes) -> dict[str, Any]:
 
 
 def view_of(result: Result[Any], bicubic: Upscaler) -> bytes:
-    """What the page needs besides: the bicubic map, which pixels fly in either, and the camera."""
+    """What the page needs besides: image, bicubic map, which pixels fly in either, camera."""
     plain = replace(result.options, model=bicubic.options.model, shift="off", any_aspect=True)
     plain = replace(plain, unit="auto", scale=None, mask=None, confidence=None)
     plain = replace(plain, depth_intrinsics=None, extrinsics=None)
@@ -82,7 +82,8 @@ def view_of(result: Result[Any], bicubic: Upscaler) -> bytes:
     H, W = result.depth.shape
     stated = result.options.rgb_intrinsics is not None or result.options.field_of_view is not None
     camera = result.camera() if stated else Camera.from_field_of_view(W, H, ASSUMED_VIEW)
-    maps = {
+    maps: dict[str, AnyArray] = {
+        "image": (result.image * 255).round().clip(0, 255).astype(np.uint8),
         "bicubic": other.depth,
         "flying": flying_pixels(result.depth, result.valid, camera, **result.doubts),
         "bicubic_flying": flying_pixels(other.depth, other.valid, camera),
