@@ -169,15 +169,13 @@ def told(options: Options | None, changes: dict[str, Any]) -> tuple[dict[str, An
     if unknown:
         raise InputError(f"unknown option {unknown[0]!r}; choose from: {', '.join(OPTIONS)}")
     given = {} if options is None else {name: getattr(options, name) for name in OPTIONS}
-    asked = {
-        name: value
-        for name, value in {**given, **changes}.items()
-        if value is not OPTIONS[name].default and value != OPTIONS[name].default
-    }
+    said = {**given, **changes}
+    further = {name: said.pop(name) for name in FILES if name in said}
+    further = {name: value for name, value in further.items() if value is not None}
+    asked = {name: value for name, value in said.items() if value != OPTIONS[name].default}
     for name in OURS:
         if name in asked:
             raise InputError(f"{name} is decided by whoever starts the server; leave it out")
-    further = {name: asked.pop(name) for name in FILES if name in asked}
     if not isinstance(asked.get("model", ""), str):
         raise InputError("a server's model is given by its name, see Client.models()")
     Options.of(None, {name: value for name, value in asked.items() if name != "model"})

@@ -21,7 +21,7 @@ from ducos.serve.settings import Settings
 
 ONE_THREAD = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 LONGEST_LINE = 1 << 24
-PATIENCE = 60.0  # seconds for a process to become ready
+PATIENCE = 300.0  # seconds for a process to become ready
 FAILURES = 3  # starts in a row that fail before requests are refused
 
 

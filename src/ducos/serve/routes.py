@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Form, Path, Query, Request, Response
@@ -134,6 +135,10 @@ def work_routes(jobs: Jobs) -> APIRouter:
     )
     async def end_job(job: JobName) -> Any:
         known = jobs.get(job)
+        jobs.cancel(known)
+        if known.task is not None:
+            with suppress(Problem):
+                await jobs.finished(known)
         jobs.drop(known)
         return jobs.plain(known)
 
