@@ -27,7 +27,7 @@ FLOORS = [
     {"doctor"},
     {"upscaling"},
     {"evaluation", "batch", "example"},
-    {"training"},
+    {"training", "serve"},
     {"cli"},
     {"__main__"},
 ]

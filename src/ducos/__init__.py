@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from ducos.evaluation import PROTOCOLS
     from ducos.models import MODELS, create
     from ducos.prompts import PROMPTS
+    from ducos.serve import Client
     from ducos.training import CONSTRAINTS, Constraint, Dual
     from ducos.upscaling import Result, load, super_resolve
 else:

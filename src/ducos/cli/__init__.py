@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from ducos.cli import batch, doctor, evaluate, installation, research, synth, upscale
+from ducos.cli import batch, doctor, evaluate, installation, research, serve, synth, upscale
 from ducos.errors import InputError
 
 app = typer.Typer(
@@ -23,6 +23,7 @@ app = typer.Typer(
 app.command()(upscale.upscale)
 app.command()(batch.batch)
 app.command()(doctor.doctor)
+app.command()(serve.serve)
 app.command("models")(installation.list_models)
 app.command()(research.train)
 app.command("eval")(evaluate.evaluate)

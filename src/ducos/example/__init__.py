@@ -5,7 +5,8 @@ installation against stored figures.
 """
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,34 @@ FOLDER = Path(__file__).parent
 RGB, LOW, TRUTH = FOLDER / "rgb.png", FOLDER / "low.png", FOLDER / "truth.png"
 STORED = FOLDER / "figures.json"
 TOLERANCE = 0.002  # relative; processors differ in rounding, wrong code differs in percent
+
+
+@dataclass(frozen=True)
+class BundledPair:
+    """Files of a pair to try. about: a few words for people; options: those that fit it."""
+
+    rgb: Path
+    depth: Path
+    about: str
+    options: Mapping[str, Any]
+
+
+PAIRS = {
+    "table": BundledPair(RGB, LOW, "80×60, a little noise, a few holes", {"unit": "mm"}),
+    "tof": BundledPair(
+        RGB,
+        FOLDER / "tof.png",
+        "time of flight, 160×120: noise, blurred edges, flying pixels",
+        {"unit": "mm", "sensor": "tof"},
+    ),
+    "stereo": BundledPair(
+        RGB,
+        FOLDER / "stereo.png",
+        "stereo camera, 160×120: holes beside edges, coarse steps",
+        {"unit": "mm", "sensor": "stereo"},
+    ),
+}
+"""Name -> a pair to try; one scene as three cameras would measure it."""
 
 
 def scores(result: Result[Any]) -> dict[str, float]:

@@ -1,0 +1,20 @@
+// Build the page into the Python package: npm install && npm run build
+import { build } from "esbuild";
+import { copyFileSync, mkdirSync } from "node:fs";
+
+const out = new URL("../src/ducos/serve/page/", import.meta.url).pathname;
+mkdirSync(out, { recursive: true });
+await build({
+  entryPoints: { page: "src/main.js" },
+  bundle: true,
+  minify: true,
+  format: "esm",
+  target: "es2022",
+  outdir: out,
+  legalComments: "none", // three.LICENSE.txt lies beside it
+  banner: { js: "/* Built from page/ by `npm run build`. Holds three.js, MIT: three.LICENSE.txt */" },
+});
+await build({ entryPoints: { page: "src/style.css" }, minify: true, outdir: out });
+for (const name of ["index.html", "icon.svg"]) copyFileSync(name, out + name);
+copyFileSync("node_modules/three/LICENSE", out + "three.LICENSE.txt");
+copyFileSync("../src/ducos/pictures/palettes.png", out + "palettes.png");
