@@ -19,11 +19,9 @@ if TYPE_CHECKING:
 def doctor(
     options: Options,
     rgb: Annotated[
-        Path, typer.Argument(help="Colour image; or a folder or CSV file as `ducos batch` takes.")
+        Path, typer.Argument(help="Colour image; or a recording as `ducos batch` takes.")
     ],
-    depth: Annotated[
-        Path | None, typer.Argument(help="Depth map; none for a folder or CSV file.")
-    ] = None,
+    depth: Annotated[Path | None, typer.Argument(help="Depth map; none for a recording.")] = None,
     report: Annotated[
         Path | None, typer.Option(help="Also write a picture; of a recording, its worst frame.")
     ] = None,
@@ -35,7 +33,8 @@ def doctor(
 
     Example: ducos doctor rgb.png depth.png --report look.png
     """
-    from ducos.files import existing_file, find_pairs
+    from ducos.captures import find_frames
+    from ducos.files import existing_file
 
     if report:
         from ducos.pictures import check_image_output
@@ -53,7 +52,7 @@ def doctor(
             found = shown = examine(rgb, depth, mask=options.mask, **reading)
     else:
         check_recording(rgb, options.mask)
-        pairs = find_pairs(rgb)
+        pairs = find_frames(rgb)
         from ducos.doctor import examine_recording
 
         with waiting("looking at frames", quiet=as_json) as progress:
@@ -73,9 +72,10 @@ def doctor(
 
 def check_recording(source: Path, mask: Path | None) -> None:
     """Refuse what has no meaning without a depth map."""
-    if source.is_file() and source.suffix.lower() != ".csv":
+    if source.suffix.lower() in (".png", ".jpg", ".jpeg", ".tif", ".tiff", ".bmp", ".webp"):
         raise InputError(
-            f"got {source} alone; expected its depth map too, or a folder or CSV file of pairs"
+            f"got {source} alone; expected its depth map too, or a recording: a folder, a file or "
+            "a CSV file"
         )
     if mask is not None:
         raise InputError("--mask is for one pair; the masks of a recording lie beside its frames")
