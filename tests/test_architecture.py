@@ -24,6 +24,7 @@ FLOORS = [
     {"hints", "lazy", "moved", "normalise", "resize"},
     {"files", "degrade", "prompts"},
     {"cameras", "pictures", "data", "models"},
+    {"captures"},
     {"doctor"},
     {"upscaling"},
     {"evaluation", "batch", "example"},
@@ -150,7 +151,20 @@ def needs_words(path: Path, node: ast.ClassDef | ast.FunctionDef) -> bool:
 @pytest.mark.parametrize("path", FILES, ids=relative)
 def test_optional_libraries_are_asked_for_by_name(path: Path) -> None:
     """A module that needs one says which extra brings it (`errors.needed`), or imports it late."""
-    optional = {"cv2", "h5py", "OpenEXR", "tifffile", "trimesh", "huggingface_hub", "transformers"}
+    optional = {
+        "av",
+        "imagecodecs",
+        "rosbags",
+        "ray",
+        "yaml",
+        "cv2",
+        "h5py",
+        "OpenEXR",
+        "tifffile",
+        "trimesh",
+        "huggingface_hub",
+        "transformers",
+    }
     at_once = {
         name.split(".")[0]
         for node in tree_of(path).body

@@ -18,6 +18,7 @@ from typing import Any
 from ducos import __version__
 from ducos.batch.journal import JOURNAL, UNFINISHED, Journal, Record, claimed, digest_of, stamps_of
 from ducos.batch.worker import Answer, Job, Worker
+from ducos.captures import FrameRef, read_frame
 from ducos.doctor import Correction
 from ducos.errors import InputError
 from ducos.files import (
@@ -33,6 +34,7 @@ from ducos.files import (
 from ducos.upscaling import Options, default_model, find_weights
 
 FAILURES = "failures.csv"
+CLOUDS = "cloud"
 FRAME_SECONDS = 600.0
 """What a frame may take by default."""
 
@@ -84,6 +86,7 @@ def run_batch(
     options: Options | None = None,
     suffix: str = ".png",
     preview: bool = False,
+    cloud: bool = False,
     workers: int = 1,
     unmatched: Sequence[Failure] = (),
     overwrite: bool = False,
@@ -97,6 +100,8 @@ def run_batch(
         out: folder for the results, failures.csv and journal.jsonl; made if it is not there.
         suffix: of results whose pair does not name one: .png, .exr, .npz, ...
         preview: also write preview/NAME.png, a picture of colour | input | result.
+        cloud: also write cloud/NAME.ply, the result in space; needs the colour camera, from the
+            options or from the recording.
         workers: processes, one thread each.
         unmatched: failures from before, such as `Found.unmatched`, to be listed with the rest.
         overwrite: replace files of the folder that are not results of ours; never inputs.
@@ -114,6 +119,8 @@ def run_batch(
     check(pairs, workers, timeout)
     inputs = [*inputs_of(pairs), *options.inputs, *([] if source is None else [Path(source)])]
     check_own_files(folder, inputs)
+    if cloud:
+        check_clouds(pairs, names, options)
     from ducos.doctor import rig_shift
 
     shift = rig_shift(pairs, options.shift, options.unit, options.scale)
@@ -131,7 +138,7 @@ def run_batch(
         if shift.warns:
             summary.warnings.append(shift.note)
         frames = [
-            planned(pair, name, workshop / str(number), settings, preview)
+            planned(pair, name, workshop / str(number), settings, preview, cloud)
             for number, (pair, name) in enumerate(zip(pairs, names))
         ]
         targets = [folder / name for frame in frames for name in frame.files]
@@ -190,6 +197,25 @@ def _is_list_of_ours(path: Path) -> bool:
     return start.startswith(b'{"out": ' if path.name == JOURNAL else b"name,rgb,depth,reason")
 
 
+def check_clouds(pairs: Sequence[FramePair], names: list[str], options: Options) -> None:
+    """Refuse clouds without a camera, and results whose names clouds would take."""
+    taken = next((name for name in names if PurePosixPath(name).parts[0] == CLOUDS), None)
+    if taken:
+        raise InputError(f"got the result {taken!r}, but {CLOUDS}/ is for point clouds")
+    if options.unit == "relative":
+        raise InputError("a cloud needs metres; got --unit relative: pass another, or --scale")
+    if options.rgb_intrinsics is not None or options.field_of_view is not None:
+        return
+    camera = None
+    if isinstance(pairs[0], FrameRef):
+        camera = read_frame(pairs[0], options.unit, options.scale).camera
+    if camera is None:
+        raise InputError(
+            "clouds need the colour camera, and this recording states none: pass --rgb-intrinsics, "
+            "or --field-of-view DEGREES"
+        )
+
+
 def settings_of(options: Options) -> dict[str, Any]:
     """All that decides a result's bytes beside its inputs; refuses a model that cannot be used."""
     from ducos.upscaling import load  # and with it torch, which mistakes need not wait for
@@ -217,7 +243,7 @@ def workshop_in(folder: Path) -> Iterator[Path]:
 
 
 def planned(
-    pair: FramePair, name: str, unnamed: Path, settings: dict[str, Any], preview: bool
+    pair: FramePair, name: str, unnamed: Path, settings: dict[str, Any], preview: bool, cloud: bool
 ) -> Frame:
     """The job of one pair, and its record as far as it is known before the work."""
     files = {name: unnamed.with_name(unnamed.name + PurePosixPath(name).suffix)}
@@ -225,6 +251,15 @@ def planned(
     if preview:
         picture = unnamed.with_name(unnamed.name + "-preview.png")
         files[str(PurePosixPath(PREVIEWS, name).with_suffix(".png"))] = picture
+    points = None
+    if cloud:
+        points = unnamed.with_name(unnamed.name + "-cloud.ply")
+        files[str(PurePosixPath(CLOUDS, name).with_suffix(".ply"))] = points
+    place = None
+    if isinstance(pair, FrameRef):
+        place = {
+            "source": str(pair.source), "layout": pair.layout, "key": pair.key, "out": pair.out
+        }  # fmt: skip
     job = Job(
         rgb=str(pair.rgb),
         depth=str(pair.depth),
@@ -232,6 +267,8 @@ def planned(
         confidence=str(pair.confidence) if pair.confidence else None,
         out=str(files[name]),
         preview=str(picture) if picture else None,
+        cloud=str(points) if points else None,
+        place=place,
     )
     files_in = {"rgb": pair.rgb, "depth": pair.depth, "mask": pair.mask}
     if pair.confidence:

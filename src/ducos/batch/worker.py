@@ -14,6 +14,7 @@ import tempfile
 import threading
 from contextlib import suppress
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from ducos.children import ONE_THREAD, environment, python_module
@@ -21,12 +22,15 @@ from ducos.errors import InputError
 from ducos.upscaling import Options
 
 if TYPE_CHECKING:
-    from ducos.upscaling import Upscaler
+    from ducos.upscaling import Result, Upscaler
 
 
 @dataclass(frozen=True)
 class Job:
-    """One pair with the temporary names of its results."""
+    """One pair with the temporary names of its results.
+
+    place: of a frame inside a recording: its source, layout and key, see `FrameRef`.
+    """
 
     rgb: str
     depth: str
@@ -34,6 +38,8 @@ class Job:
     confidence: str | None
     out: str
     preview: str | None
+    cloud: str | None = None
+    place: dict[str, Any] | None = None
 
 
 @dataclass(frozen=True)
@@ -149,15 +155,41 @@ def serve(requests: IO[str], answers: IO[str]) -> None:
 def work_on(job: Job, upscaler: "Upscaler") -> Answer:
     """Super-resolve one pair; whatever goes wrong with it must not end the process."""
     try:
-        result = upscaler(job.rgb, job.depth, mask=job.mask, confidence=job.confidence)
+        result = result_of(job, upscaler)
         result.save(job.out)
         if job.preview:
             result.preview(job.preview)
+        if job.cloud:
+            result.cloud().save(job.cloud)
     except InputError as problem:
         return Answer(error=str(problem))
     except Exception as problem:
         return Answer(error=f"{type(problem).__name__}: {problem}")
     return Answer(result.low.unit, result.low.scale)
+
+
+def result_of(job: Job, upscaler: "Upscaler") -> "Result[Any]":
+    """The result of a pair of files, or of a frame of a recording with the cameras it states."""
+    if job.place is None:
+        return upscaler(job.rgb, job.depth, mask=job.mask, confidence=job.confidence)
+    from ducos.captures import FrameRef, read_frame
+
+    paths: dict[str, Any] = {
+        name: Path(value)
+        for name in ("rgb", "depth", "mask", "confidence")
+        if (value := getattr(job, name)) is not None
+    }
+    place = {**job.place, "source": Path(job.place["source"])}
+    given = upscaler.options
+    frame = read_frame(FrameRef(**paths, **place), given.unit, given.scale)
+    changes: dict[str, Any] = {"unit": "auto", "scale": None}
+    if frame.camera is not None and given.rgb_intrinsics is None and given.field_of_view is None:
+        changes["rgb_intrinsics"] = frame.camera
+    if frame.extrinsics is not None and not given.registers:
+        changes["depth_intrinsics"] = frame.depth_camera
+        changes["rgb_intrinsics"] = frame.camera
+        changes["extrinsics"] = frame.extrinsics
+    return upscaler(frame.image, frame.low, **changes)
 
 
 if __name__ == "__main__":

@@ -84,21 +84,24 @@ def as_camera(content: Mapping[str, Any], size: Size | None = None, name: str = 
     )  # fmt: skip
 
 
-def checked_camera(path: str | Path, which: str, size: tuple[int, ...]) -> Camera:
-    """Camera of a file whose picture has this (height, width), up to resizing."""
+def checked_camera(path: str | Path | Camera, which: str, size: tuple[int, ...]) -> Camera:
+    """Camera, of a file or as it is, whose picture has this (height, width), up to resizing."""
     height, width = size
-    camera = read_camera(path, which, (height, width))
+    camera = path if isinstance(path, Camera) else read_camera(path, which, (height, width))
     stretch = (camera.width / camera.height) / (width / height)
     if max(stretch, 1 / stretch) > 1.02:
         raise InputError(
-            f"{path} describes a {camera.width}×{camera.height} picture, but {width}×{height} was "
-            "given, cropped or turned; give the intrinsics of this picture"
+            f"{'the camera' if path is camera else path} describes a {camera.width}×"
+            f"{camera.height} picture, but {width}×{height} was given, cropped or turned; "
+            "give the intrinsics of this picture"
         )
     return camera
 
 
-def read_extrinsics(path: str | Path) -> Extrinsics:
-    """Depth-to-colour transform of a JSON file, see docs/cameras.md."""
+def read_extrinsics(path: str | Path | Extrinsics) -> Extrinsics:
+    """Depth-to-colour transform of a JSON file, see docs/cameras.md; or as it is."""
+    if isinstance(path, Extrinsics):
+        return path
     return as_extrinsics(_read_json(path), str(path))
 
 

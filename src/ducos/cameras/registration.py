@@ -75,11 +75,13 @@ def register(
 def registered(
     low: DepthMap,
     image_size: Size,
-    depth_intrinsics: str | Path,
-    rgb_intrinsics: str | Path,
-    extrinsics: str | Path,
+    depth_intrinsics: str | Path | Camera,
+    rgb_intrinsics: str | Path | Camera,
+    extrinsics: str | Path | Extrinsics,
 ) -> tuple[DepthMap, str]:
     """A depth map brought into the colour camera by three JSON files, and a sentence about it.
+
+    Cameras in memory do as well as files.
 
     Args:
         image_size: (height, width) of the colour image.

@@ -19,14 +19,16 @@ if TYPE_CHECKING:
 MOST_FAILURES_SHOWN = 20
 
 
-@takes_options(leave=("mask", "confidence", "field_of_view"))
+@takes_options(leave=("mask", "confidence"))
 def batch(
     options: Options,
     source: Annotated[
         Path,
         typer.Argument(
-            help="Folder (rgb/ and depth/, or NAME_rgb.* and NAME_depth.*, or TUM's rgb.txt and"
-            " depth.txt) or CSV file with the columns rgb, depth, and maybe mask, confidence, out."
+            help="Recording: a folder (rgb/ and depth/, NAME_rgb.* and NAME_depth.*, TUM, 7-Scenes,"
+            " ScanNet, Redwood, 3D Scanner App, Stray Scanner, ARKitScenes, ROS 2 bag), a file"
+            " (.sens, .r3d, .mkv, .bag, .mcap), or a CSV file with the columns rgb, depth, and"
+            " maybe mask, confidence, out."
         ),
     ],
     out: Annotated[Path, typer.Option("-o", "--out", help="Folder for the results.")],
@@ -37,6 +39,12 @@ def batch(
         bool,
         typer.Option(
             "--preview", help="Also write pictures, in OUT/preview: maps, crops, an edge profile."
+        ),
+    ] = False,
+    cloud: Annotated[
+        bool,
+        typer.Option(
+            "--cloud", help="Also write point clouds, OUT/cloud/NAME.ply; needs the camera."
         ),
     ] = False,
     workers: Annotated[
@@ -57,9 +65,9 @@ def batch(
 
     Example: ducos batch recording -o sharp --suffix .exr --workers 4
     """
-    from ducos.files import find_pairs
+    from ducos.captures import find_frames
 
-    found = find_pairs(source)
+    found = find_frames(source)
     from ducos.batch import run_batch
 
     with progress_bar(quiet=as_json) as progress, resumable():
@@ -69,6 +77,7 @@ def batch(
             options=options,
             suffix=suffix,
             preview=preview,
+            cloud=cloud,
             workers=default_workers() if workers is None else workers,
             unmatched=found.unmatched,
             overwrite=overwrite,

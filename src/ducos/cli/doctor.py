@@ -19,11 +19,9 @@ if TYPE_CHECKING:
 def doctor(
     options: Options,
     rgb: Annotated[
-        Path, typer.Argument(help="Colour image; or a folder or CSV file as `ducos batch` takes.")
+        Path, typer.Argument(help="Colour image; or a recording as `ducos batch` takes.")
     ],
-    depth: Annotated[
-        Path | None, typer.Argument(help="Depth map; none for a folder or CSV file.")
-    ] = None,
+    depth: Annotated[Path | None, typer.Argument(help="Depth map; none for a recording.")] = None,
     report: Annotated[
         Path | None, typer.Option(help="Also write a picture; of a recording, its worst frame.")
     ] = None,
@@ -36,7 +34,8 @@ def doctor(
 
     Example: ducos doctor rgb.png depth.png --report look.png
     """
-    from ducos.files import check_replaced, existing_file, find_pairs, inputs_of
+    from ducos.captures import find_frames
+    from ducos.files import check_replaced, existing_file, inputs_of
 
     if report:
         from ducos.pictures import check_image_output
@@ -56,7 +55,7 @@ def doctor(
             found = shown = examine(rgb, depth, mask=options.mask, **reading)
     else:
         check_recording(rgb, options.mask)
-        pairs = find_pairs(rgb)
+        pairs = find_frames(rgb)
         if report:
             check_replaced([report], inputs_of(pairs.pairs), overwrite=overwrite)
         from ducos.doctor import examine_recording
@@ -78,9 +77,10 @@ def doctor(
 
 def check_recording(source: Path, mask: Path | None) -> None:
     """Refuse what has no meaning without a depth map."""
-    if source.is_file() and source.suffix.lower() != ".csv":
+    if source.suffix.lower() in (".png", ".jpg", ".jpeg", ".tif", ".tiff", ".bmp", ".webp"):
         raise InputError(
-            f"got {source} alone; expected its depth map too, or a folder or CSV file of pairs"
+            f"got {source} alone; expected its depth map too, or a recording: a folder, a file or "
+            "a CSV file"
         )
     if mask is not None:
         raise InputError("--mask is for one pair; the masks of a recording lie beside its frames")

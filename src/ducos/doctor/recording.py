@@ -8,12 +8,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
+from ducos.captures import FrameRef, read_frame
 from ducos.doctor.colour import check_shift
 from ducos.doctor.examination import look_at, place
 from ducos.doctor.findings import SEVERITIES, Finding, Report, as_json, as_lines, worst_of
 from ducos.doctor.refinement import View
 from ducos.doctor.registration import common_misalignment
-from ducos.doctor.rig import spread_out
+from ducos.doctor.rig import placed, spread_out
 from ducos.errors import InputError
 from ducos.files import Found, FramePair
 
@@ -81,7 +82,11 @@ def looked_at(
 ) -> tuple[Report | None, list[Finding]]:
     """The report on one frame and what it found; a frame that cannot be read is a finding."""
     try:
-        report = look_at(pair.rgb, pair.depth, unit=unit, scale=scale, mask=pair.mask)
+        if isinstance(pair, FrameRef):
+            frame = placed(read_frame(pair, unit, scale))
+            report = look_at(frame.image, frame.low, unit="auto", scale=None, mask=None)
+        else:
+            report = look_at(pair.rgb, pair.depth, unit=unit, scale=scale, mask=pair.mask)
     except InputError as problem:
         return None, [Finding("unreadable", "error", str(problem), "leave it out or mend it")]
     return report, list(report.findings)

@@ -9,11 +9,13 @@ from dataclasses import replace
 
 import numpy as np
 
+from ducos.cameras import registered
+from ducos.captures import Frame, read_frame
 from ducos.doctor.correction import common_shift
 from ducos.doctor.refinement import View
 from ducos.doctor.shift_option import Correction, parse_shift
 from ducos.errors import InputError
-from ducos.files import FramePair, picture_size, read_colour, read_low
+from ducos.files import FramePair, picture_size, read_colour
 
 LOOKED_AT = 16  # frames, spread evenly over the recording
 MOST_PIXELS = 12_000_000  # of their pictures together, which are held in memory
@@ -50,12 +52,22 @@ def sampled(pairs: Sequence[FramePair], unit: str, scale: float | None) -> list[
     views: list[View] = []
     for pair in spread_out(pairs):
         try:
-            image = read_colour(pair.rgb)
-            low = read_low(pair.depth, unit, scale, pair.mask)
+            frame = placed(read_frame(pair, unit, scale))
+            image = read_colour(frame.image)
         except (InputError, OSError):
             continue
-        views.append(View(image, low.depth, low.valid))
+        views.append(View(image, frame.low.depth, frame.low.valid))
     return views
+
+
+def placed(frame: Frame) -> Frame:
+    """The frame with its depth seen from the colour camera, if the recording says from where."""
+    if frame.extrinsics is None or frame.camera is None or frame.depth_camera is None:
+        return frame
+    image = read_colour(frame.image)
+    cameras = (frame.depth_camera, frame.camera, frame.extrinsics)
+    low, _ = registered(frame.low, (image.shape[0], image.shape[1]), *cameras)
+    return replace(frame, image=image, low=low, extrinsics=None)
 
 
 def spread_out(pairs: Sequence[FramePair]) -> list[FramePair]:
