@@ -15,8 +15,9 @@ from PIL import Image
 
 from ducos.arrays import AnyArray, Bytes
 from ducos.errors import InputError
-from ducos.files import MAX_PIXELS, refusing
+from ducos.files import MAX_BYTES, RGB_BYTES, refusing
 
+MAX_PIXELS = MAX_BYTES // RGB_BYTES
 PIXELS_PER_BYTE = 10_000  # more than the flattest JPEG or PNG reaches
 MOST_TEXT = 64 << 20  # bytes of metadata: an hour of poses has a tenth of it
 
