@@ -5,6 +5,7 @@ else.
 """
 
 import inspect
+import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import fields
@@ -190,9 +191,29 @@ def whole_steps(shift: Correction, size: tuple[int, ...]) -> tuple[int, int]:
     return round(shift.x), round(shift.y)
 
 
+_threads = {"most": 1, "forked": 0}
+
+
+def after_fork() -> None:
+    """In a forked child torch's threads are gone, and to wait for them is to wait for ever."""
+    if _threads["most"] > 1:
+        torch.set_num_threads(1)
+        _threads["forked"] = 1
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=after_fork)
+
+
 @contextmanager
 def computing(threads: int | None) -> Iterator[None]:
     """So many threads of the processor meanwhile; the number belongs to the whole process."""
+    _threads["most"] = max(_threads["most"], threads or torch.get_num_threads())
+    if _threads["forked"] and (threads or 1) > 1:
+        raise InputError(
+            f"this process was forked after a super-resolution, so it has one thread, got {threads}"
+            " threads; leave threads out, or start processes by spawn instead of fork"
+        )
     if threads is None:
         yield
         return
