@@ -31,6 +31,9 @@ from ducos.upscaling.result import Result
 from ducos.upscaling.weights import default_model, version_of
 
 Progress = Callable[[float], None]
+MARGIN = 0.25
+"""Of the range of the measurements: by how much a result may leave it."""
+
 FIXED = ("model", "device", "accept_noncommercial")  # of an upscaler, once it is made
 
 
@@ -157,10 +160,7 @@ def finished(
     """Maps of the result by name, (H, W) each, on the picture; and the residual."""
     measured, valid = as_tensors(low)
     full = prediction.depth.cpu()
-    # Nothing is nearer than half the nearest measurement; above all, no distance is negative.
-    nearest_measured = float(low.depth[low.valid].min(initial=np.inf))
-    if 0 < nearest_measured < np.inf:
-        full = full.clamp_min(0.5 * nearest_measured)
+    full = full.clamp(*allowed_range(low))
     residual = disagreement(full, measured, valid)
     source = trace(valid, (full.shape[-2], full.shape[-1]))
     sigma = prediction.aux.get("sigma")
@@ -173,6 +173,18 @@ def finished(
     source = torch.where(covered, source, torch.zeros_like(source))
     full = torch.where(covered, full, torch.zeros_like(full))
     return {"depth": full, "valid": covered, "source": source, "sigma": sigma}, residual
+
+
+def allowed_range(low: DepthMap) -> tuple[float, float]:
+    """What a result may hold: the range of the measurements, and a quarter of it on both sides.
+
+    Nothing is nearer than half the nearest measurement; levels of which none is negative stay so.
+    """
+    measured = low.depth[low.valid]
+    lowest, highest = float(measured.min()), float(measured.max())
+    spare = MARGIN * (highest - lowest)
+    floor = 0.5 * lowest if lowest >= 0 else -np.inf
+    return max(lowest - spare, floor), highest + spare
 
 
 def as_tensors(low: DepthMap) -> tuple[Tensor, Tensor]:
