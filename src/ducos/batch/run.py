@@ -324,6 +324,8 @@ def publish(frame: Frame, answer: Answer, journal: Journal) -> str | None:
         for name, path in frame.files.items():
             target = journal.folder / name
             target.parent.mkdir(parents=True, exist_ok=True)
+            if target.exists():
+                shutil.copymode(target, path)
             path.replace(target)
             on_disk(target.parent)
     except OSError as problem:

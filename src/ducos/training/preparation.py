@@ -9,7 +9,7 @@ import torch.distributed as dist
 
 from ducos.data import Dataset, open_dataset, split_by_scene
 from ducos.errors import InputError
-from ducos.models import Model, ModelSpec
+from ducos.models import Model, ModelSpec, check_arguments
 from ducos.training.config import Config
 from ducos.training.dual import Constraint, Dual
 from ducos.training.patches import PatchBatches
@@ -76,6 +76,7 @@ def model_spec(config: Config) -> ModelSpec:
 
 def start_run(config: Config, spec: ModelSpec, device: torch.device) -> Run:
     """A run at step 0."""
+    check_arguments([spec.kwargs, spec.prompt_options], "model.kwargs")
     torch.manual_seed(config.train.seed)
     model = spec.build().to(device)
     load_start(model, config)
