@@ -8,7 +8,7 @@ QUICK := tests/test_architecture.py tests/test_docs.py tests/test_tables.py test
   tests/training/test_dual.py tests/training/test_losses.py tests/evaluation/test_metrics.py \
   tests/evaluation/test_suites.py tests/evaluation/test_choice.py tests/training/test_recipe.py
 
-.PHONY: demo test quick slow lint format weights clean
+.PHONY: demo test quick slow fuzz mutants kill lint format weights clean
 
 .venv/installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
@@ -35,6 +35,19 @@ quick: .venv/dev
 
 slow: .venv/dev
 	$(BIN)/pytest -n 2 -m slow
+
+# An hour: damaged files for every reader. What is found lies in fuzz-found/.
+SECONDS ?= 3600
+fuzz: .venv/dev
+	$(BIN)/python -m tests.fuzz.run --seconds $(SECONDS) $(ARGS)
+
+# Hours: 50 kills of batch and of train, with byte-equal results.
+kill: .venv/dev
+	$(BIN)/python benchmarks/kill.py $(ARGS)
+
+# Hours: are small changes of these modules noticed? See docs/mutants.md.
+mutants: .venv/dev
+	$(BIN)/python benchmarks/mutants.py $(ARGS)
 
 lint: .venv/dev
 	$(BIN)/ruff check .

@@ -15,10 +15,11 @@ from pathlib import Path
 from typing import Any
 
 from ducos.errors import InputError
-from ducos.files import atomic_write
+from ducos.files import atomic_write, on_disk
 
 JOURNAL = "journal.jsonl"
 UNFINISHED = ".unfinished"
+SET_ASIDE = "journal.damaged"
 
 
 @dataclass
@@ -44,16 +45,26 @@ class Journal:
     def __init__(self, folder: Path):
         self.folder = folder
         self.path = folder / JOURNAL
-        self.records = {record.out: record for record in _whole_records(self.path)}
+        found, self.damaged = _records(self.path)
+        self.records = {record.out: record for record in found}
+        if self.damaged:
+            with (folder / SET_ASIDE).open("ab") as stream:
+                stream.writelines(line + b"\n" for line in self.damaged)
         # Whole lines only, so that what is appended does not continue a torn one.
         if self.path.exists():
             with atomic_write(self.path) as temporary:
-                temporary.write_text("".join(_line(r) for r in self.records.values()))
+                text = "".join(_line(record) for record in self.records.values())
+                temporary.write_text(text, encoding="utf-8")
 
     def add(self, record: Record) -> None:
         """Note a frame that is about to take its name."""
-        with self.path.open("a") as stream:
+        new = not self.path.exists()
+        with self.path.open("a", encoding="utf-8") as stream:
             stream.write(_line(record))
+            stream.flush()
+            os.fsync(stream.fileno())
+        if new:
+            on_disk(self.folder)
         self.records[record.out] = record
 
     def state(self, wanted: Record) -> str:
@@ -72,14 +83,26 @@ class Journal:
         return "done" if whole else "damaged"
 
 
-def _whole_records(path: Path) -> list[Record]:
-    records = []
-    for line in path.read_text().splitlines() if path.exists() else []:
+def _records(path: Path) -> tuple[list[Record], list[bytes]]:
+    """The records of a journal, and the lines that are none: torn by a crash, or changed since."""
+    records, damaged = [], []
+    for line in path.read_bytes().splitlines() if path.exists() else []:
         try:
-            records.append(Record(**json.loads(line)))
-        except (ValueError, TypeError):
-            continue  # torn by a crash
-    return records
+            records.append(_checked(Record(**json.loads(line))))
+        except (ValueError, TypeError, RecursionError):
+            damaged.append(line)
+    return records, damaged
+
+
+def _checked(record: Record) -> Record:
+    """The record, if each of its fields is of its kind."""
+    tables = (record.files, record.settings, record.inputs)
+    whole = isinstance(record.out, str) and all(isinstance(table, dict) for table in tables)
+    if not whole or not all(isinstance(digest, str) for digest in record.files.values()):
+        raise TypeError("a field of another kind")
+    if not isinstance(record.unit, str) or not isinstance(record.scale, int | float):
+        raise TypeError("a field of another kind")
+    return record
 
 
 def _line(record: Record) -> str:

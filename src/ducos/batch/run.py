@@ -16,7 +16,16 @@ from queue import SimpleQueue
 from typing import Any
 
 from ducos import __version__
-from ducos.batch.journal import JOURNAL, UNFINISHED, Journal, Record, claimed, digest_of, stamps_of
+from ducos.batch.journal import (
+    JOURNAL,
+    SET_ASIDE,
+    UNFINISHED,
+    Journal,
+    Record,
+    claimed,
+    digest_of,
+    stamps_of,
+)
 from ducos.batch.worker import Answer, Job, Worker
 from ducos.captures import FrameRef, read_frame
 from ducos.doctor import Correction
@@ -28,6 +37,7 @@ from ducos.files import (
     atomic_write,
     check_replaced,
     inputs_of,
+    on_disk,
     picture_size,
     result_names,
 )
@@ -137,6 +147,11 @@ def run_batch(
         )
         if shift.warns:
             summary.warnings.append(shift.note)
+        if journal.damaged:
+            summary.warnings.append(
+                f"{len(journal.damaged)} lines of {journal.path} were damaged and are now in "
+                f"{SET_ASIDE}; the frames they told of are made again"
+            )
         frames = [
             planned(pair, name, workshop / str(number), settings, preview, cloud)
             for number, (pair, name) in enumerate(zip(pairs, names))
@@ -193,8 +208,10 @@ def check_own_files(folder: Path, inputs: list[Path]) -> None:
 
 def _is_list_of_ours(path: Path) -> bool:
     with path.open("rb") as file:
-        start = file.read(40)
-    return start.startswith(b'{"out": ' if path.name == JOURNAL else b"name,rgb,depth,reason")
+        start = file.read(100_000)
+    if path.name == FAILURES:
+        return start.startswith(b"name,rgb,depth,reason")
+    return b'{"out": ' in start or b"\0" in start  # a power cut may leave zeros
 
 
 def check_clouds(pairs: Sequence[FramePair], names: list[str], options: Options) -> None:
@@ -344,7 +361,10 @@ def publish(frame: Frame, answer: Answer, journal: Journal) -> str | None:
         for name, path in frame.files.items():
             target = journal.folder / name
             target.parent.mkdir(parents=True, exist_ok=True)
+            if target.exists():
+                shutil.copymode(target, path)
             path.replace(target)
+            on_disk(target.parent)
     except OSError as problem:
         return f"it cannot be written: {problem}"
     return None

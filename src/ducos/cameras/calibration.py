@@ -3,6 +3,7 @@
 import json
 import math
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -181,15 +182,26 @@ def _count(value: Any) -> int:
 def _numbers(values: Any, name: str) -> Doubles:
     try:
         array = np.asarray(values, np.float64)
-    except (ValueError, TypeError):
-        raise InputError(f"{name} holds {str(values)[:60]!r} where numbers belong") from None
+    except (ValueError, TypeError, OverflowError):
+        raise InputError(f"{name} holds {_shown(values)!r} where numbers belong") from None
     return array
 
 
+def _shown(values: Any) -> str:
+    """The beginning of a value; Python refuses to print integers of thousands of digits."""
+    try:
+        return str(values)[:60]
+    except ValueError:
+        return "an endless number"
+
+
 def _number(value: Any, key: str, name: str) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        raise InputError(f"{name}: {key} must be a number, got {str(value)[:40]!r}")
-    return float(value)
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        with suppress(OverflowError):  # an integer of hundreds of digits
+            if math.isfinite(float(value)):
+                return float(value)
+        value = f"{value:.40}" if isinstance(value, float) else "a number beyond all cameras"
+    raise InputError(f"{name}: {key} must be a number, got {str(value)[:40]!r}")
 
 
 def _first_number(table: Mapping[str, Any], names: Sequence[str], name: str) -> float | None:

@@ -66,7 +66,8 @@ def main() -> None:
     try:
         commands()()
     except InputError as problem:
-        print(f"ducos: {problem}", file=sys.stderr)
+        sentence = " ".join(str(problem).splitlines())
+        print(f"ducos: {sentence}", file=sys.stderr)
         sys.exit(2)
     except KeyboardInterrupt:
         sys.exit(130)

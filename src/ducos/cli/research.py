@@ -1,6 +1,8 @@
 """Weights: train them, or take over the authors'."""
 
 import json
+import shlex
+import sys
 import textwrap
 from pathlib import Path
 from typing import Annotated, Any
@@ -57,16 +59,23 @@ def train(
         changes.append("model.prompt_options.accept_noncommercial=true")
     recipe = load_recipe(config, changes)
     check_output_folder(out)
+    from ducos.training import differences, train_recipe
     from ducos.training import train as run
-    from ducos.training import train_recipe
 
+    for difference in differences(recipe.base, out) if resume and not recipe.stages else []:
+        print(f"note: the run was begun with {difference}", file=sys.stderr)
     how: dict[str, Any] = {"resume": resume, "overfit": overfit}
     how |= {"device": options.device, "threads": options.threads}
     final = train_recipe(recipe, out, **how) if recipe.stages else run(recipe.base, out, **how)
     if final:
         print(f"done: {final}")
     else:
-        print(f"stopped and saved; continue with: ducos train {config} -o {out} --resume")
+        words = ["ducos", "train", str(config), "-o", str(out)]
+        for change in override or []:
+            words += ["--set", change]
+        if options.accept_noncommercial:
+            words.append("--accept-noncommercial")
+        print(f"stopped and saved; continue with: {shlex.join([*words, '--resume'])}")
 
 
 def print_tables(*, as_json: bool) -> None:

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
         check_output,
         check_output_folder,
         existing_file,
+        on_disk,
         read_text,
     )
     from ducos.files.replacing import MADE_BY, check_replaced, is_ours

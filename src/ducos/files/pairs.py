@@ -34,9 +34,12 @@ PICTURES = (".png", ".jpg", ".jpeg", ".tif", ".tiff", ".bmp", ".webp", ".ppm")
 DEPTH_MAPS = tuple(WRITTEN_AS)
 LARGEST_DELAY = 0.02  # seconds between colour and depth of one pair, as in the TUM tools
 PREVIEWS = "preview"
+LONGEST_NAME = 240  # bytes; file systems end at 255, and endings are added
 LONGEST_LIST = 100_000_000  # bytes of a CSV file or of a list of time stamps
 # What may accompany a pair -> endings of its files.
 KINDS = {"mask": PICTURES, "confidence": (*PICTURES, *DEPTH_MAPS)}
+# What a batch keeps in the folder of its results, beside them.
+RESERVED = (".unfinished", "journal.jsonl", "journal.damaged", "failures.csv")
 DATASET_KINDS = {"low": DEPTH_MAPS}
 
 
@@ -239,6 +242,8 @@ def pairs_of_manifest(path: Path, kinds: Mapping[str, tuple[str, ...]]) -> list[
     for line, row in enumerate(rows, start=2):  # line 1 is the header
         if not row["rgb"] or not row["depth"]:
             raise InputError(f"{path} line {line} lacks a file; fill in rgb and depth")
+        for column in known:
+            _check_name(row.get(column) or "", f"{path} line {line}")
         rgb, depth = path.parent / row["rgb"], path.parent / row["depth"]
         more = {kind: path.parent / row[kind] for kind in kinds if row.get(kind)}
         try:
@@ -249,6 +254,18 @@ def pairs_of_manifest(path: Path, kinds: Mapping[str, tuple[str, ...]]) -> list[
             ) from None
         pairs.append(FramePair(rgb, depth, row.get("out") or rgb.stem, scale=scale, **more))
     return pairs
+
+
+def _check_name(text: str, place: str) -> None:
+    """Refuse what no file can be called."""
+    if not text.isprintable() or len(text) > 4000:
+        raise InputError(f"{place} has a name with control characters or without an end; fix it")
+    for part in PurePosixPath(text).parts:
+        if len(part.encode(errors="replace")) > LONGEST_NAME:
+            raise InputError(
+                f"{place} has the name {part[:40]!r}... of {len(part)} characters; the limit is "
+                f"{LONGEST_NAME} bytes"
+            )
 
 
 # Where results go
@@ -264,6 +281,9 @@ def result_names(pairs: Sequence[FramePair], suffix: str) -> list[str]:
         name = PurePosixPath(pair.out)
         if name.is_absolute() or ".." in name.parts or not name.name:
             raise InputError(f"got the result {pair.out!r}, expected a name below the -o folder")
+        _check_name(pair.out, "a result")
+        if name.parts[0] in RESERVED:
+            raise InputError(f"got the result {pair.out!r}, but {name.parts[0]} is a batch's own")
         if name.parts[0] == PREVIEWS:
             raise InputError(f"got the result {pair.out!r}, but {PREVIEWS}/ is for pictures")
         # The end of a time stamp such as 1305031102.175304 is no suffix.

@@ -1,7 +1,9 @@
 """Files of the user: one that can be read, or one that can be written, whole or not at all."""
 
+import errno
 import os
 import secrets
+import shutil
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -80,12 +82,28 @@ def check_output_folder(folder: PathLike) -> None:
         raise InputError(f"{folder} cannot be written: no permission for {there}")
 
 
+def on_disk(path: Path) -> None:
+    """Wait until a file's bytes, or a folder's names, would survive a power cut."""
+    is_folder = path.is_dir()
+    if is_folder and os.name == "nt":  # where folders cannot be opened
+        return
+    handle = os.open(path, os.O_RDONLY if is_folder else os.O_RDWR)
+    try:
+        os.fsync(handle)
+    except OSError as problem:
+        if problem.errno not in (errno.EINVAL, errno.ENOTSUP):  # some file systems cannot
+            raise
+    finally:
+        os.close(handle)
+
+
 @contextmanager
 def atomic_write(path: PathLike) -> Iterator[Path]:
     """Yield a temporary name beside `path`; on success it takes its place in one step.
 
     On any error, also an interrupt, the temporary file goes and what was there stays. A killed
-    process can leave the hidden temporary file, never a half-written `path`.
+    process can leave the hidden temporary file, never a half-written `path`; nor can a power cut:
+    the bytes are on disk before the name is theirs. A file that is replaced keeps its mode.
     """
     target = check_output(path)
     temporary = target.with_name(f".ducos-{secrets.token_hex(8)}{target.suffix}")
@@ -93,7 +111,11 @@ def atomic_write(path: PathLike) -> Iterator[Path]:
         # Created here and not by tempfile: that would make the result private to the user.
         os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
         yield temporary
+        if target.exists():
+            shutil.copymode(target, temporary)
+        on_disk(temporary)
         os.replace(temporary, target)
+        on_disk(target.parent)
     except OSError as problem:
         raise InputError(f"{path} cannot be written: {one_line(problem)}") from problem
     finally:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from ducos.models.ducos.compact import DuCosCompact
     from ducos.models.ducos.paper import DuCos
     from ducos.models.header import read_about
+    from ducos.models.justified import check_arguments
     from ducos.models.prediction import Prediction
     from ducos.models.protocol import Model, Told, as_model
     from ducos.models.strips import needs_strips, predict_in_strips

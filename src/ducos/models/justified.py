@@ -42,7 +42,7 @@ def parsed(text: str, path: Path) -> dict[str, Any]:
     return table
 
 
-def check_arguments(stated: Any, path: Path) -> None:
+def check_arguments(stated: Any, path: Path | str) -> None:
     """Refuse numbers that no network has, wherever they are in the arguments."""
     if isinstance(stated, dict):
         stated = list(stated.values())

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from ducos.training.dual import Constraint, Dual
     from ducos.training.listing import EVERYTHING, TRAINING, Listing, Row, as_data, shown
     from ducos.training.loop import train
+    from ducos.training.preparation import differences
     from ducos.training.recipe import Recipe, Stage, load_recipe
     from ducos.training.stages import train_recipe
     from ducos.training.table import (

@@ -50,7 +50,7 @@ def check_degradations(shares: dict[str, float]) -> None:
 class Section(BaseModel):
     """A table of the file; it cannot be changed, and knows its keys."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
 
 class ModelConfig(Section):
@@ -83,7 +83,7 @@ class DataConfig(Section):
         0.1, ge=0, lt=1, description="of the training scenes, held out where `validation` is empty"
     )
     validation_images: int = Field(12, ge=1, description="how many images each validation uses")
-    crop: int = Field(128, ge=16, description="side of a patch in pixels")
+    crop: int = Field(128, ge=16, le=8192, description="side of a patch in pixels")
     measurements: int = Field(
         1, ge=1, description="patches grow until their low-resolution side is at least this"
     )
@@ -97,7 +97,7 @@ class DataConfig(Section):
         default_factory=lambda: {"bicubic": 1.0},
         description="name -> share; `sensor` takes the low-resolution maps of the dataset itself",
     )
-    workers: int = Field(0, ge=0, description="processes that load batches; 0: none")
+    workers: int = Field(0, ge=0, le=1024, description="processes that load batches; 0: none")
     augmentations: dict[str, bool | float] = Field(
         default_factory=dict,
         validate_default=True,
@@ -137,7 +137,7 @@ class DataConfig(Section):
 class ConstraintConfig(Section):
     """Overrides of one constraint; see dual.Constraint. Other keys are options of its function."""
 
-    model_config = ConfigDict(extra="allow", frozen=True)
+    model_config = ConfigDict(extra="allow", frozen=True, allow_inf_nan=False)
 
     epsilon: float | None = Field(None, ge=0, description="what the constraint stays below")
     multiplier: float | None = Field(None, ge=0, description="the first multiplier")
@@ -161,7 +161,7 @@ class DualConfig(Section):
     Beside these keys, every constraint of the table may have a section: [dual.edge].
     """
 
-    model_config = ConfigDict(extra="allow", frozen=True)
+    model_config = ConfigDict(extra="allow", frozen=True, allow_inf_nan=False)
     __pydantic_extra__: dict[str, ConstraintConfig] = Field(init=False)
 
     preset: str = Field("paper", description="fixed, paper or constrained")
@@ -218,7 +218,7 @@ class TrainConfig(Section):
 
     steps: int = Field(1000, ge=1, description="batches in all")
     steps_per_epoch: int = Field(0, ge=0, description="0: once through the training set")
-    batch_size: int = Field(4, ge=1, description="of all processes together")
+    batch_size: int = Field(4, ge=1, le=65536, description="of all processes together")
     rate: float = Field(1e-5, gt=0, description="learning rate of Adam")
     betas: tuple[float, float] = Field((0.9, 0.999), description="of Adam")
     schedule: Literal["constant", "cosine", "steps"] = Field(
@@ -238,7 +238,7 @@ class TrainConfig(Section):
         description="of convolutions and products; weights and losses stay float32. bfloat16 is"
         " faster where the processor has it; see docs/experiments.md",
     )
-    seed: int = Field(0, description="of the first weights and of all batches")
+    seed: int = Field(0, ge=0, lt=2**63, description="of the first weights and of all batches")
     validate_every: int = Field(500, ge=1, description="steps between held-out errors")
     save_every: int = Field(200, ge=1, description="steps between saves")
     log_every: int = Field(10, ge=1, description="steps between rows of metrics.jsonl")

@@ -1,13 +1,15 @@
 """What a run needs before its first step: network, multipliers, data; and what forbids it."""
 
+import json
 from pathlib import Path
+from typing import Any
 
 import torch
 import torch.distributed as dist
 
 from ducos.data import Dataset, open_dataset, split_by_scene
 from ducos.errors import InputError
-from ducos.models import Model, ModelSpec
+from ducos.models import Model, ModelSpec, check_arguments
 from ducos.training.config import Config
 from ducos.training.dual import Constraint, Dual
 from ducos.training.patches import PatchBatches
@@ -26,6 +28,28 @@ def check_folder(out: Path, *, resume: bool) -> None:
         raise InputError(
             f"{out} already holds a run; continue it with --resume or choose another folder"
         )
+
+
+def differences(config: Config, out: Path) -> list[str]:
+    """How a config differs from the one that the run in `out` was begun with, key by key."""
+    try:
+        before = json.loads((out / "config.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return []
+    old, new = _flat(before), _flat(json.loads(config.model_dump_json()))
+    return [
+        f"{key} = {old.get(key, 'nothing')!r}, now {new.get(key, 'nothing')!r}"
+        for key in sorted(old.keys() | new.keys())
+        if old.get(key) != new.get(key)
+    ]
+
+
+def _flat(value: Any, place: str = "") -> dict[str, Any]:
+    """Tables within tables as one, with keys such as train.steps."""
+    if not isinstance(value, dict):
+        return {place: value}
+    parts = (_flat(inner, f"{place}.{key}".lstrip(".")) for key, inner in value.items())
+    return {key: inner for part in parts for key, inner in part.items()}
 
 
 def check_machine(config: Config, device: torch.device, world: int) -> None:
@@ -52,6 +76,7 @@ def model_spec(config: Config) -> ModelSpec:
 
 def start_run(config: Config, spec: ModelSpec, device: torch.device) -> Run:
     """A run at step 0."""
+    check_arguments([spec.kwargs, spec.prompt_options], "model.kwargs")
     torch.manual_seed(config.train.seed)
     model = spec.build().to(device)
     load_start(model, config)

@@ -117,8 +117,8 @@ class Options:
         parse_shift(self.shift)
         memory_limit(self.tile)
         check_device(self.device)
-        if self.field_of_view is not None and not 0 < self.field_of_view < 180:
-            raise InputError(f"field of view is 0 to 180 degrees, got {self.field_of_view:g}")
+        if self.field_of_view is not None and not 0.01 <= self.field_of_view <= 179.9:
+            raise InputError(f"field of view is 0.01 to 179.9 degrees, got {self.field_of_view:g}")
         if self.threads is not None and self.threads < 1:
             raise InputError(f"threads must be 1 or more, got {self.threads}")
         if is_name(self.model) or self.model is None:

@@ -5,6 +5,7 @@ else.
 """
 
 import inspect
+import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import fields
@@ -30,6 +31,9 @@ from ducos.upscaling.result import Result
 from ducos.upscaling.weights import version_of
 
 Progress = Callable[[float], None]
+MARGIN = 0.25
+"""Of the range of the measurements: by how much a result may leave it."""
+
 FIXED = ("model", "device", "accept_noncommercial")  # of an upscaler, once it is made
 
 
@@ -167,10 +171,7 @@ def finished(
     """Maps of the result by name, (H, W) each, on the picture; and the residual."""
     measured, valid = as_tensors(low)
     full = prediction.depth.cpu()
-    # Nothing is nearer than half the nearest measurement; above all, no distance is negative.
-    nearest_measured = float(low.depth[low.valid].min(initial=np.inf))
-    if 0 < nearest_measured < np.inf:
-        full = full.clamp_min(0.5 * nearest_measured)
+    full = full.clamp(*allowed_range(low))
     residual = disagreement(full, measured, valid)
     source = trace(valid, (full.shape[-2], full.shape[-1]))
     sigma = prediction.aux.get("sigma")
@@ -186,6 +187,18 @@ def finished(
     full = torch.where(covered, full, torch.zeros_like(full))
     maps = {"depth": full, "valid": covered, "source": source, "sigma": sigma, "leaned": leaned}
     return maps, residual
+
+
+def allowed_range(low: DepthMap) -> tuple[float, float]:
+    """What a result may hold: the range of the measurements, and a quarter of it on both sides.
+
+    Nothing is nearer than half the nearest measurement; levels of which none is negative stay so.
+    """
+    measured = low.depth[low.valid]
+    lowest, highest = float(measured.min()), float(measured.max())
+    spare = MARGIN * (highest - lowest)
+    floor = 0.5 * lowest if lowest >= 0 else -np.inf
+    return max(lowest - spare, floor), highest + spare
 
 
 def as_tensors(low: DepthMap) -> tuple[Tensor, Tensor]:
@@ -204,9 +217,29 @@ def whole_steps(shift: Correction, size: tuple[int, ...]) -> tuple[int, int]:
     return round(shift.x), round(shift.y)
 
 
+_threads = {"most": 1, "forked": 0}
+
+
+def after_fork() -> None:
+    """In a forked child torch's threads are gone, and to wait for them is to wait for ever."""
+    if _threads["most"] > 1:
+        torch.set_num_threads(1)
+        _threads["forked"] = 1
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=after_fork)
+
+
 @contextmanager
 def computing(threads: int | None) -> Iterator[None]:
     """So many threads of the processor meanwhile; the number belongs to the whole process."""
+    _threads["most"] = max(_threads["most"], threads or torch.get_num_threads())
+    if _threads["forked"] and (threads or 1) > 1:
+        raise InputError(
+            f"this process was forked after a super-resolution, so it has one thread, got {threads}"
+            " threads; leave threads out, or start processes by spawn instead of fork"
+        )
     if threads is None:
         yield
         return

@@ -35,9 +35,14 @@ def embedded(name: str) -> Path | None:
 def find_weights(model: str | os.PathLike[str] | None) -> Path | None:
     """The weight file behind a name or path; None for models that need none."""
     name = default_model() if model is None else os.fspath(model)
-    path = embedded(name) or Path(name)
-    if path.is_file():
-        return path
+    try:
+        path = embedded(name) or Path(name)
+        if path.is_file():
+            return path
+    except OSError:  # such as a name that is too long
+        path = Path("unknown")
+    if path.exists():
+        raise InputError(f"{name} is a folder or device; give a .safetensors file or a model")
     if name in MODELS:
         if needs_weights(name):
             raise InputError(
@@ -46,9 +51,9 @@ def find_weights(model: str | os.PathLike[str] | None) -> Path | None:
             )
         return None
     if path.suffix:
-        raise InputError(f"no such weight file: {name}")
+        raise InputError(f"no such weight file: {name[:200]}")
     raise InputError(
-        f"unknown model {name!r}; give a .safetensors file or one of: {', '.join(MODELS)}"
+        f"unknown model {name[:100]!r}; give a .safetensors file or one of: {', '.join(MODELS)}"
     )
 
 

@@ -1,0 +1,140 @@
+"""Damage files and read them: `python -m tests.fuzz.run --seconds 3600`, which is `make fuzz`.
+
+What counts as found: an exception other than InputError, a message of several lines, a crash, a
+read of over 5 s (60 s where a child process reads), growth of over 1 GB. The input is kept in
+--keep; a small one belongs into tests/fuzz/found afterwards, where the suite reads it each time.
+"""
+
+import argparse
+import json
+import os
+import random
+import resource
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import traceback
+from pathlib import Path
+
+from ducos.errors import InputError
+from tests.fuzz.mutators import mutated, npz_with
+from tests.fuzz.readers import Reader, readers
+from tests.places import REPOSITORY
+
+GROWTH = 1_000_000  # kilobytes
+
+
+class Slow(BaseException):
+    """A read that takes too long; no reader's `except` may swallow it."""
+
+
+def stop(number: int, frame: object) -> None:
+    raise Slow
+
+
+def tried(reader: Reader, path: Path) -> str | None:
+    """What is wrong with the reading of one file, or None."""
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    signal.alarm(60 if reader.child else 5)
+    try:
+        reader.read(path)
+    except InputError as problem:
+        if "\n" in str(problem) or len(str(problem)) > 1500:
+            return f"a message of {len(str(problem))} characters: {str(problem)[:200]!r}"
+    except Slow:
+        return "it took too long"
+    except Exception:
+        return traceback.format_exc(limit=-3)
+    finally:
+        signal.alarm(0)
+    growth = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+    return f"it took {growth // 1000} MB" if growth > GROWTH else None
+
+
+def fuzz_here(name: str, first: int, seconds: float, most: int, folder: Path) -> None:
+    """Cases of one reader in this process; each is on disk before it is read."""
+    reader, until = readers()[name], time.monotonic() + seconds
+    signal.signal(signal.SIGALRM, stop)
+    seeds = reader.seeds(folder)
+    path = folder / "case" / reader.name
+    path.parent.mkdir(exist_ok=True)
+    for number in range(first, first + most):
+        if time.monotonic() > until:
+            break
+        rng = random.Random(f"{name} {number}")
+        seed = rng.choice(seeds)
+        inside = reader.name.endswith(".npz") and rng.random() < 0.5
+        path.write_bytes(npz_with(seed, rng) if inside else mutated(seed, rng))
+        (folder / "number").write_text(str(number))
+        kept = path.read_bytes()
+        if (trouble := tried(reader, path)) is not None:
+            path.write_bytes(kept)
+            print(json.dumps({"number": number, "trouble": trouble}), flush=True)
+    print(json.dumps({"done": number + 1 - first}), flush=True)
+
+
+def fuzz(name: str, first: int, seconds: float, most: int, keep: Path) -> tuple[int, list[str]]:
+    """Cases of one reader in processes of their own: how many, and what was found."""
+    count, found, until = 0, [], time.monotonic() + seconds
+    while count < most and time.monotonic() < until:
+        with tempfile.TemporaryDirectory() as place:
+            words = [name, str(first + count), str(until - time.monotonic()), str(most - count)]
+            ended = subprocess.run(
+                [sys.executable, "-m", "tests.fuzz.run", "--here", *words, place],
+                cwd=REPOSITORY, stdout=subprocess.PIPE, text=True, check=False,
+            )  # fmt: skip
+            said = [json.loads(line) for line in ended.stdout.splitlines()]
+            for each in said:
+                if "trouble" in each:
+                    found.append(f"{name}, case {each['number']}: {each['trouble']}")
+                    save(name, each["number"], Path(place), keep)
+            if said and "done" in said[-1]:
+                return count + said[-1]["done"], found
+            at = Path(place, "number")
+            if not at.exists():
+                return count, [*found, f"{name}: the fuzzer itself did not start"]
+            number = int(at.read_text())
+            found.append(f"{name}, case {number}: the process ended with {ended.returncode}")
+            save(name, number, Path(place), keep)
+            count = number + 1 - first
+    return count, found
+
+
+def save(name: str, number: int, folder: Path, keep: Path) -> None:
+    """Make the case again by its number, and keep it."""
+    reader, rng = readers()[name], random.Random(f"{name} {number}")
+    seed = rng.choice(reader.seeds(folder))
+    inside = reader.name.endswith(".npz") and rng.random() < 0.5
+    keep.mkdir(parents=True, exist_ok=True)
+    target = keep / f"{name.replace(' ', '-')}-{number}{Path(reader.name).suffix}"
+    target.write_bytes(npz_with(seed, rng) if inside else mutated(seed, rng))
+
+
+def main() -> None:
+    """All readers in turn, each for its share of the time."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seconds", type=float, default=3600, help="of all readers together")
+    parser.add_argument("--first", type=int, default=0, help="number of the first case")
+    parser.add_argument("--only", nargs="*", default=[], help="names of readers")
+    parser.add_argument("--keep", type=Path, default=Path("fuzz-found"))
+    parser.add_argument("--here", nargs=5, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.here:
+        name, first, seconds, most, folder = options.here
+        fuzz_here(name, int(first), float(seconds), int(most), Path(folder))
+        return
+    names = options.only or list(readers())
+    total = []
+    for name in names:
+        share = options.seconds / len(names)
+        count, found = fuzz(name, options.first, share, 10**9, options.keep)
+        print(f"{name}: {count} files, {len(found)} found", *found, sep="\n  ", flush=True)
+        total += found
+    sys.exit(1 if total else 0)
+
+
+if __name__ == "__main__":
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+    main()

@@ -1,0 +1,68 @@
+"""The short run of the fuzzer, and all that the long one has ever found."""
+
+import random
+import signal
+from pathlib import Path
+
+import pytest
+
+from tests.fuzz.mutators import mutated, npz_with
+from tests.fuzz.readers import HERE, readers
+from tests.fuzz.run import fuzz, stop, tried
+
+FOUND = sorted((HERE / "found").iterdir())
+IN_PROCESS = [name for name, reader in readers().items() if not reader.child]
+IN_CHILD = [name for name, reader in readers().items() if reader.child]
+
+
+@pytest.mark.parametrize("name", IN_PROCESS)
+def test_damaged_files_give_one_sentence(name: str, tmp_path: Path) -> None:
+    """A hundred files of each kind, or as many as a second allows."""
+    reader = readers()[name]
+    seeds = reader.seeds(tmp_path)
+    former = signal.signal(signal.SIGALRM, stop)
+    try:
+        path = tmp_path / "case" / reader.name
+        path.parent.mkdir()
+        for number in range(12 if name == "weights" else 100):
+            rng = random.Random(f"{name} {number}")
+            seed = rng.choice(seeds)
+            inside = reader.name.endswith(".npz") and rng.random() < 0.5
+            path.write_bytes(npz_with(seed, rng) if inside else mutated(seed, rng))
+            assert tried(reader, path) is None, f"case {number}"
+    finally:
+        signal.signal(signal.SIGALRM, former)
+
+
+@pytest.mark.parametrize("name", IN_CHILD)
+def test_damaged_files_of_fragile_libraries_give_one_sentence(name: str, tmp_path: Path) -> None:
+    count, found = fuzz(name, 0, 20, 3, tmp_path)
+    assert (found, count > 0) == ([], True)
+
+
+@pytest.mark.parametrize("path", FOUND, ids=lambda path: path.name)
+def test_what_was_found_once_stays_harmless(path: Path, tmp_path: Path) -> None:
+    """By every reader that takes files of this ending."""
+    fitting = [r for r in readers().values() if Path(r.name).suffix in (path.suffix, ".bin")]
+    former = signal.signal(signal.SIGALRM, stop)
+    try:
+        for reader in fitting:
+            case = tmp_path / reader.name
+            case.write_bytes(path.read_bytes())
+            assert tried(reader, case) is None
+    finally:
+        signal.signal(signal.SIGALRM, former)
+    assert fitting
+
+
+def test_the_fuzzer_finds_what_it_is_for(tmp_path: Path) -> None:
+    """A reader that is not ours: numpy's own raises what it likes."""
+    from tests.fuzz import run
+    from tests.fuzz.readers import Reader
+
+    def careless(path: Path) -> None:
+        raise KeyError(path.read_bytes()[:4])
+
+    path = tmp_path / "a"
+    path.write_bytes(b"abcd")
+    assert "KeyError" in str(run.tried(Reader("a", careless, lambda folder: [b""]), path))
