@@ -198,7 +198,7 @@ export class PictureView {
       if (start) this.drawn(this.state.line);
       this.point(pixel);
     });
-    canvas.addEventListener("pointerleave", () => {
+    canvas.parentElement.addEventListener("pointerleave", () => {
       this.pointer = null;
       this.draw();
     });
