@@ -4,7 +4,9 @@ python benchmarks/serve_load.py                      # 2 workers, 200 clients, 6
 python benchmarks/serve_load.py --latency            # one client, frame after frame, no load
 
 The ideal is measured before and after the load, on the same machine in the same state: as many
-processes as workers, each super-resolving the same pair in a loop with one thread, no server.
+processes as workers, each super-resolving the same pair in a loop with one thread, no server. On a
+machine that others use, pairs per second swing with what they do; processor seconds per pair, of
+the server with its workers and of the bare processes, do not.
 """
 
 import argparse
@@ -33,11 +35,11 @@ upscaler = Upscaler()
 upscaler(rgb, low)
 print("ready", flush=True)
 sys.stdin.readline()
-count, end = 0, time.monotonic() + seconds
+count, end, cpu = 0, time.monotonic() + seconds, time.process_time()
 while time.monotonic() < end:
     upscaler(rgb, low).save(sys.argv[4])
     count += 1
-print(count, flush=True)
+print(count, time.process_time() - cpu, flush=True)
 """
 ONE_THREAD = {**os.environ, "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 
@@ -50,8 +52,8 @@ def pair_of(folder: Path, width: int) -> tuple[Path, Path]:
     return rgb, example.LOW
 
 
-def ideal(rgb: Path, low: Path, workers: int, seconds: float) -> float:
-    """Pairs per second of bare processes."""
+def ideal(rgb: Path, low: Path, workers: int, seconds: float) -> tuple[float, float]:
+    """Pairs per second of bare processes, and processor seconds per pair."""
     loops = [
         subprocess.Popen(
             [sys.executable, "-c", LOOP, rgb, low, str(seconds), f"{rgb}.{number}.png"],
@@ -67,7 +69,9 @@ def ideal(rgb: Path, low: Path, workers: int, seconds: float) -> float:
     for loop in loops:
         loop.stdin.write("go\n")
         loop.stdin.flush()
-    return sum(int(loop.communicate()[0]) for loop in loops) / seconds
+    counted = [loop.communicate()[0].split() for loop in loops]
+    pairs = sum(int(count) for count, _ in counted)
+    return pairs / seconds, sum(float(cpu) for _, cpu in counted) / pairs
 
 
 def start(workers: int) -> tuple[subprocess.Popen, str]:
@@ -110,6 +114,16 @@ async def load(url: str, files: dict[str, bytes], clients: int, seconds: float) 
     return {"statuses": dict(statuses), "in_time": len(took), "wrong": wrong, "took": took}
 
 
+def processor(pid: int) -> float:
+    """Seconds that the server and its workers have used."""
+    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    ticks = 0
+    for process in (str(pid), *children):
+        fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+        ticks += int(fields[11]) + int(fields[12])
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
 def memory(pid: int) -> dict[str, int]:
     """Megabytes held by the server, and by the largest of its workers."""
 
@@ -125,25 +139,29 @@ def memory(pid: int) -> dict[str, int]:
 def under_load(folder: Path, options: argparse.Namespace) -> dict:
     rgb, low = pair_of(folder, options.width)
     files = {"rgb": rgb.read_bytes(), "depth": low.read_bytes()}
-    before = ideal(rgb, low, options.workers, options.seconds / 3)
+    before, cpu_before = ideal(rgb, low, options.workers, options.seconds / 3)
     server, url = start(options.workers)
     try:
-        at_start = memory(server.pid)
+        at_start, cpu = memory(server.pid), processor(server.pid)
         seen = asyncio.run(load(url, files, options.clients, options.seconds))
         health = httpx.get(f"{url}/healthz").json()
-        at_end = memory(server.pid)
+        at_end, cpu = memory(server.pid), processor(server.pid) - cpu
     finally:
         server.terminate()
         server.wait()
-    after = ideal(rgb, low, options.workers, options.seconds / 3)
+    after, cpu_after = ideal(rgb, low, options.workers, options.seconds / 3)
     took = seen.pop("took")
     rate, best = seen["in_time"] / options.seconds, mean((before, after))
+    each = cpu / (sum(seen["statuses"].values()) + 1)  # and the one before the load
     return {
         **seen,
         "waiting_at_the_end": health["waiting"],
         "pairs_per_second": round(rate, 2),
         "ideal_before_and_after": [round(before, 2), round(after, 2)],
         "share_of_ideal": round(rate / best, 3),
+        "cpu_seconds_per_pair": round(each, 4),
+        "cpu_seconds_per_pair_bare": [round(cpu_before, 4), round(cpu_after, 4)],
+        "share_of_ideal_by_cpu": round(mean((cpu_before, cpu_after)) / each, 3),
         "p50_seconds": round(quantiles(took, n=100)[49], 2),
         "p95_seconds": round(quantiles(took, n=100)[94], 2),
         "megabytes_at_start": at_start,
