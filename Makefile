@@ -8,12 +8,12 @@ QUICK := tests/test_architecture.py tests/test_docs.py tests/test_tables.py test
   tests/training/test_dual.py tests/training/test_losses.py tests/evaluation/test_metrics.py \
   tests/evaluation/test_suites.py tests/evaluation/test_choice.py tests/training/test_recipe.py
 
-.PHONY: demo test quick slow fuzz mutants kill lint format weights clean
+.PHONY: demo test quick slow fuzz mutants kill lint format weights page clean
 
 .venv/installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
 	$(BIN)/pip install --quiet --upgrade pip
-	$(BIN)/pip install --quiet -c constraints.txt -e .
+	$(BIN)/pip install --quiet -c constraints.txt -e '.[serve]'
 	@touch $@
 
 # What developers need on top.
@@ -25,6 +25,7 @@ demo: .venv/installed
 	$(BIN)/ducos demo --out demo-output
 	@echo "Next, with your own pair:  $(BIN)/ducos doctor rgb.png depth.png"
 	@echo "                           $(BIN)/ducos upscale rgb.png depth.png -o sharp.png --preview look.png"
+	@echo "Or drop it on a page:      $(BIN)/ducos serve --open"
 
 test: .venv/dev
 	$(BIN)/pytest -n 2
@@ -61,6 +62,10 @@ format: .venv/dev
 # The embedded weights from their recipe; hours. `make weights ARGS=--dry-run` says what is left.
 weights: .venv/dev
 	$(BIN)/python scripts/make_weights.py configs/ducos-tiny.toml $(if $(ASSETS),--assets $(ASSETS)) $(if $(CAPTURES),--captures $(CAPTURES)) $(ARGS)
+
+# The page of `ducos serve` from page/ into the package; needs Node.
+page:
+	cd page && npm ci && npm run build
 
 clean:
 	rm -rf .venv demo-output build dist

@@ -11,7 +11,7 @@ const REMEDIES = {
 export function showFindings(list, report, apply, chosen) {
   const open = (remedy) => remedy && Object.entries(remedy[0]).some(([name, value]) => chosen[name] !== value);
   const rows = report.findings.map((finding) => row(finding.severity, finding.sentence, finding.advice, open(REMEDIES[finding.code]) ? REMEDIES[finding.code] : null, apply));
-  if (report.sound) rows.unshift(row("good", soundWords(report.facts)));
+  if (report.facts.depth_size) rows.unshift(row(report.sound ? "good" : "note", sizes(report)));
   list.replaceChildren(...rows);
 }
 
@@ -19,10 +19,10 @@ export function showSentence(list, severity, sentence) {
   list.replaceChildren(row(severity, sentence));
 }
 
-function soundWords(facts) {
+function sizes({ sound, facts }) {
   const [h, w] = facts.depth_size;
   const [H, W] = facts.colour_size;
-  return `The files fit: photo ${W}×${H}, depth ${w}×${h}. ${capital(facts.unit_decision)}.`;
+  return `${sound ? "The files fit" : "The files were read"}: photo ${W}×${H}, depth ${w}×${h}. ${capital(facts.unit_decision)}.`;
 }
 
 const capital = (text) => text.charAt(0).toUpperCase() + text.slice(1);

@@ -73,7 +73,7 @@ function sides(both) {
 
 function legend(overlay) {
   $("sources").hidden = overlay !== "source";
-  $("scale").hidden = overlay === "source";
+  $("doubts").hidden = overlay !== "sigma";
 }
 
 function setRange() {

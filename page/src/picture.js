@@ -198,7 +198,7 @@ export class PictureView {
       if (start) this.drawn(this.state.line);
       this.point(pixel);
     });
-    canvas.addEventListener("pointerleave", () => {
+    canvas.parentElement.addEventListener("pointerleave", () => {
       this.pointer = null;
       this.draw();
     });
@@ -216,7 +216,10 @@ export class PictureView {
     canvas.addEventListener("keydown", (event) => this.key(event));
     split.addEventListener("pointerdown", (event) => split.setPointerCapture(event.pointerId));
     split.addEventListener("pointermove", (event) => {
-      if (!split.hasPointerCapture(event.pointerId)) return;
+      if (!split.hasPointerCapture(event.pointerId)) {
+        if (this.scene) this.point(this.pixelAt(event)); // the handle hides no metres
+        return;
+      }
       const box = canvas.getBoundingClientRect();
       this.set({ split: Math.max(0, Math.min(1, (event.clientX - box.left) / box.width)) });
     });

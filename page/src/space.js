@@ -183,7 +183,7 @@ export class SpaceView {
       this.camera.updateProjectionMatrix();
       const pixels = (h * this.renderer.getPixelRatio()) / (2 * Math.tan((this.camera.fov * Math.PI) / 360));
       for (const child of this.worlds[name].children) {
-        if (child.material.uniforms) child.material.uniforms.pixels.value = pixels;
+        if (child.material.uniforms?.pixels) child.material.uniforms.pixels.value = pixels;
       }
       this.renderer.render(this.worlds[name], this.camera);
     }

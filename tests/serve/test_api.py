@@ -2,6 +2,8 @@
 
 import io
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,7 @@ from ducos.serve import FORMATS
 from ducos.serve.maps import facts_of, packed, unpacked
 from ducos.upscaling import OPTIONS, Options
 from tests.commands import ducos
+from tests.places import REPOSITORY
 from tests.serve.server import RunningServer
 
 Pair = tuple[bytes, bytes]
@@ -198,3 +201,18 @@ def test_figures_for_prometheus(server: RunningServer, pair: Pair) -> None:
     assert after["ducos_jobs_total", "done"] == before["ducos_jobs_total", "done"] + 1
     assert after["ducos_workers_ready", ""] == 1
     assert ("ducos_request_seconds_count", "/v1/upscale") in after
+
+
+@pytest.mark.slow
+def test_two_hundred_clients_for_a_minute(tmp_path: Path) -> None:
+    """Nothing lost, nothing wrong, memory bounded; the figures are in docs/serve.md."""
+    script = str(REPOSITORY / "benchmarks" / "serve_load.py")
+    ended = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=600)
+    assert ended.returncode == 0, ended.stderr
+    seen = json.loads(ended.stdout)
+    assert seen["statuses"].keys() == {"200"}
+    assert seen["wrong"] == 0
+    assert seen["waiting_at_the_end"] == 0
+    for name, before in seen["megabytes_at_start"].items():
+        assert seen["megabytes_at_end"][name] < before + 400, name
+    assert seen["share_of_ideal_by_cpu"] > 0.8

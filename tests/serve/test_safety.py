@@ -7,6 +7,7 @@ import os
 import shutil
 import signal
 import subprocess
+import sys
 import threading
 import time
 from pathlib import Path
@@ -328,3 +329,13 @@ def test_a_port_that_is_taken_is_a_sentence(
 def test_sizes() -> None:
     assert bytes_of("64MB") == 64_000_000
     assert bytes_of("1.5gb") == 1_500_000_000
+
+
+def test_the_server_itself_stays_light() -> None:
+    """Networks live in the workers; the process that answers holds none of their libraries."""
+    program = (
+        "import sys; from ducos.serve import Settings, create_app; create_app(Settings());"
+        "print([name for name in ('torch', 'scipy', 'cv2') if name in sys.modules])"
+    )
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert ended.stdout.strip() == "[]", ended.stderr

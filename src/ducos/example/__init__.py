@@ -8,12 +8,15 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ducos.files import read_depth
-from ducos.upscaling import Options, Result, default_model, super_resolve
+from ducos.upscaling import Options, default_model
+
+if TYPE_CHECKING:
+    from ducos.upscaling import Result
 
 FOLDER = Path(__file__).parent
 RGB, LOW, TRUTH = FOLDER / "rgb.png", FOLDER / "low.png", FOLDER / "truth.png"
@@ -49,7 +52,7 @@ PAIRS = {
 """Name -> a pair to try; one scene as three cameras would measure it."""
 
 
-def scores(result: Result[Any]) -> dict[str, float]:
+def scores(result: "Result[Any]") -> dict[str, float]:
     """Errors in centimetres against the truth, over all of its valid pixels."""
     truth = read_depth(TRUTH, unit="mm")
     error = (result.depth - truth.depth)[truth.valid] * 100
@@ -64,6 +67,8 @@ def run_demo(
     truth = read_depth(TRUTH, unit="mm").depth
     made: dict[str, dict[str, Any]] = {}
     options = options or Options()
+    from ducos.upscaling import super_resolve  # torch comes with it; a server only lists the pairs
+
     for name in dict.fromkeys(["bicubic", options.model or default_model()]):
         progress(name)
         result = super_resolve(RGB, LOW, options, unit="mm", model=name)
@@ -76,6 +81,8 @@ def run_demo(
 
 def run_selftest(options: Options | None = None) -> dict[str, Any]:
     """Figures of the models that ship with the package against the stored ones."""
+    from ducos.upscaling import super_resolve
+
     rows = []
     for name, stored in json.loads(STORED.read_text()).items():
         measured = scores(super_resolve(RGB, LOW, options, unit="mm", model=name))["rmse_cm"]

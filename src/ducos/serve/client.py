@@ -23,10 +23,9 @@ from ducos.errors import InputError, needed
 from ducos.files import DepthMap, existing_file, is_tensor, read_colour
 from ducos.serve.maps import unpacked
 from ducos.serve.problems import LATER
+from ducos.serve.schema import FILES
+from ducos.serve.settings import OWN
 from ducos.upscaling import OPTIONS, Options, Result
-
-FILES = ("mask", "confidence", "depth_intrinsics", "rgb_intrinsics", "extrinsics")
-OURS = ("device", "threads", "tile", "accept_noncommercial")
 
 
 class ServerError(RuntimeError):
@@ -173,7 +172,7 @@ def told(options: Options | None, changes: dict[str, Any]) -> tuple[dict[str, An
     further = {name: said.pop(name) for name in FILES if name in said}
     further = {name: value for name, value in further.items() if value is not None}
     asked = {name: value for name, value in said.items() if value != OPTIONS[name].default}
-    for name in OURS:
+    for name in OWN[1:]:
         if name in asked:
             raise InputError(f"{name} is decided by whoever starts the server; leave it out")
     if not isinstance(asked.get("model", ""), str):

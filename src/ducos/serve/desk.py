@@ -13,7 +13,7 @@ from ducos.errors import InputError
 from ducos.serve.jobs import Job, Jobs
 from ducos.serve.outputs import BY_MEDIA, FORMATS
 from ducos.serve.problems import Problem
-from ducos.serve.schema import FILES, options_of
+from ducos.serve.schema import options_of
 
 EXAMPLE = '{"sensor": "tof", "unit": "mm", "keep_holes": false}'
 
@@ -54,10 +54,16 @@ class Handed:
         ] = "{}",
     ):
         self.pair = {"rgb": rgb, "depth": depth}
-        further = (mask, confidence, depth_intrinsics, rgb_intrinsics, extrinsics)
+        further = {
+            "mask": mask,
+            "confidence": confidence,
+            "depth_intrinsics": depth_intrinsics,
+            "rgb_intrinsics": rgb_intrinsics,
+            "extrinsics": extrinsics,
+        }
         self.further = {
             name: file
-            for name, file in zip(FILES, further)
+            for name, file in further.items()
             if file is not None and (file.size or file.filename)
         }
         self.options = options

@@ -102,6 +102,7 @@ class Jobs:
             job.facts, job.share = facts, 1.0
         except Problem as problem:
             job.problem = problem
+            self.store.drop(job.name)  # its files are of no use to anybody
         job.ended = time.monotonic()
         self.outcomes[job.state] += 1
         job.notify()
@@ -149,8 +150,12 @@ class Jobs:
                 "options": options,
                 "formats": [name],
             }
-            await (await self.pool.submit(Task(message), urgent=True)).answer
-            self.store.measure(job.name)
+            try:
+                await (await self.pool.submit(Task(message), urgent=True)).answer
+                self.store.measure(job.name)
+            except Problem:
+                self.get(job.name)  # deleted meanwhile: that is the reason to state
+                raise
         return path
 
     def get(self, name: str) -> Job:

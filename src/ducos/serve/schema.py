@@ -1,6 +1,7 @@
 """The shapes of what goes over the wire; those of options are made from `Options`."""
 
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
@@ -10,7 +11,7 @@ from ducos.hints import MODES, SENSORS
 from ducos.serve.settings import OWN, Settings
 from ducos.upscaling import OPTIONS, Options
 
-FILES = ("mask", "confidence", "depth_intrinsics", "rgb_intrinsics", "extrinsics")
+FILES = tuple(name for name, each in OPTIONS.items() if each.metadata["typed"] == Path | None)
 """Options that are files: parts of the request of their own."""
 
 

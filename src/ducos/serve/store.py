@@ -59,6 +59,8 @@ class Store:
 
     def measure(self, name: str) -> None:
         """Count what a folder holds now; refuse if all together are too much."""
+        if name not in self.kept:  # dropped meanwhile
+            return
         files = (path for path in (self.root / name).rglob("*") if path.is_file())
         self.kept[name] = sum(path.stat().st_size for path in files)
         if self.used > self.limit:

@@ -16,7 +16,7 @@ from ducos.errors import InputError
 from ducos.serve.jobs import Jobs
 from ducos.serve.outputs import FORMATS, check_output_format
 from ducos.serve.pool import Task
-from ducos.serve.problems import Problem
+from ducos.serve.problems import DISK_FULL, Problem
 from ducos.serve.schema import options_of
 from ducos.upscaling import Options
 
@@ -47,6 +47,8 @@ def stream_route(jobs: Jobs) -> APIRouter:
             await refuse(socket, Problem("input", str(problem)))
         except Problem as problem:
             await refuse(socket, problem)
+        except OSError:
+            await refuse(socket, Problem("disk", DISK_FULL))
         except (WebSocketDisconnect, KeyError, RuntimeError):
             pass  # the client left, or sent text where bytes belong: the socket is closed
         finally:
@@ -63,6 +65,7 @@ async def answer_frame(socket: WebSocket, jobs: Jobs, job: Any, name: str) -> No
         content = await socket.receive_bytes()
         begun = begun or time.perf_counter()
         (job.folder / kind).write_bytes(content)
+    jobs.store.measure(job.name)
     message = {
         "task": "upscale",
         "folder": str(job.folder),
