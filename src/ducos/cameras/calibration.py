@@ -1,6 +1,5 @@
-"""Intrinsics and extrinsics from JSON files as common SDKs write them; see docs/cameras.md."""
+"""Intrinsics and extrinsics from the tables of camera files; see docs/cameras.md."""
 
-import json
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -9,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ducos.arrays import Size
+from ducos.cameras.camera_files import read_table
 from ducos.cameras.intrinsics import Camera, Doubles, Extrinsics
 from ducos.errors import InputError
 
@@ -20,8 +20,10 @@ _NAMES = {
     "cx": ("cx", "ppx"),
     "cy": ("cy", "ppy"),
 }
-_MATRICES = ("K", "k", "intrinsic_matrix", "camera_matrix", "intrinsics", "intrinsic", "matrix")
-_COEFFICIENTS = ("distortion", "coeffs", "D", "d", "distortion_coefficients", "disto")
+_MATRICES = ("K", "k", "intrinsic_matrix", "camera_matrix", "intrinsics", "intrinsic", "matrix",
+             "cameraMatrix", "Camera_Matrix", "mtx", "KK")  # fmt: skip
+_COEFFICIENTS = ("distortion", "coeffs", "D", "d", "distortion_coefficients", "disto",
+                 "distCoeffs", "Distortion_Coefficients", "dist")  # fmt: skip
 _PARTS = {
     "depth": ("depth", "depth_camera", "depth_intrinsics", "depth_intrinsic"),
     "colour": ("colour", "color", "rgb", "color_camera", "rgb_intrinsics", "color_intrinsics",
@@ -30,14 +32,14 @@ _PARTS = {
 
 
 def read_camera(path: str | Path, which: str, size: Size | None = None) -> Camera:
-    """Intrinsics of a JSON file, see docs/cameras.md.
+    """Intrinsics of a camera file, see docs/cameras.md.
 
     Args:
         which: "depth" or "colour": the part to take of a file that holds both.
         size: (height, width) of the picture at hand, for files that do not state one. A stated
             size is kept; `Camera.scaled` brings it to another.
     """
-    content = _read_json(path)
+    content = read_table(path)
     part = next((content[name] for name in _PARTS[which] if _is_table(content.get(name))), content)
     return as_camera(part, size, name=str(path))
 
@@ -79,7 +81,7 @@ def as_camera(content: Mapping[str, Any], size: Size | None = None, name: str = 
         raise InputError(f"{name}: pixel_centre is 0 (usual) or 0.5 (COLMAP), got {centre:g}")
     return Camera(
         int(values["width"]), int(values["height"]), values["fx"], values["fy"],
-        values["cx"] - centre, values["cy"] - centre, coefficients,
+        values["cx"] - centre, values["cy"] - centre, coefficients, str(table.get("note", "")),
     )  # fmt: skip
 
 
@@ -98,10 +100,10 @@ def checked_camera(path: str | Path | Camera, which: str, size: tuple[int, ...])
 
 
 def read_extrinsics(path: str | Path | Extrinsics) -> Extrinsics:
-    """Depth-to-colour transform of a JSON file, see docs/cameras.md; or as it is."""
+    """Depth-to-colour transform of a file, see docs/cameras.md; or as it is."""
     if isinstance(path, Extrinsics):
         return path
-    return as_extrinsics(_read_json(path), str(path))
+    return as_extrinsics(read_table(path), str(path))
 
 
 def as_extrinsics(content: Mapping[str, Any], name: str = "extrinsics") -> Extrinsics:
@@ -145,20 +147,6 @@ def as_extrinsics(content: Mapping[str, Any], name: str = "extrinsics") -> Extri
     if direction not in ("depth_to_colour", "colour_to_depth"):
         raise InputError(f"{name}: direction is depth_to_colour or colour_to_depth")
     return read if direction == "depth_to_colour" else read.inverted()
-
-
-def _read_json(path: str | Path) -> dict[str, Any]:
-    try:
-        content = json.loads(Path(path).read_text(encoding="utf-8-sig"))
-    except OSError as problem:
-        raise InputError(f"{path} cannot be read: {problem.strerror}") from None
-    except (ValueError, RecursionError) as problem:
-        raise InputError(f"{path} is no JSON file: {problem}") from None
-    if isinstance(content, list):
-        content = {"matrix": content}  # a bare matrix
-    if not isinstance(content, dict):
-        raise InputError(f"{path} must hold a JSON object, see docs/cameras.md")
-    return content
 
 
 def _is_table(value: Any) -> bool:
