@@ -66,7 +66,8 @@ FILES: dict[str, tuple[Callable[[Path], object], Camera]] = {
     ),
     "orb.yaml": (
         lambda p: p.write_text("%YAML:1.0\n---\nCamera.fx: 500.0\nCamera.fy: 510.0\n"
-                               "Camera.cx: 320\nCamera.cy: 240\nCamera.width: 640\nCamera.height: 480\n"), PLAIN,
+                               "Camera.cx: 320\nCamera.cy: 240\n"
+                               "Camera.width: 640\nCamera.height: 480\n"), PLAIN,
     ),
     "sdk.json": (
         lambda p: p.write_text(json.dumps({"width": 640, "height": 480, "fx": 500, "fy": 510,
