@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from ducos.lazy import doors
 
 if TYPE_CHECKING:
+    from ducos.doctor.cheap import cheap_warnings
     from ducos.doctor.colour import check_shift
     from ducos.doctor.correction import common_shift, shift_to_undo
     from ducos.doctor.direction import check_direction

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from ducos.cameras import checked_camera, read_extrinsics, registered
-from ducos.doctor import Correction, check_direction, noise_of, shift_to_undo
+from ducos.doctor import Correction, cheap_warnings, check_direction, noise_of, shift_to_undo
 from ducos.errors import InputError
 from ducos.files import DepthMap, check_sizes, is_tensor, read_colour, read_low
 from ducos.models import Prediction
@@ -78,9 +78,12 @@ class Upscaler:
     ) -> Result[Any]:
         """The whole way of one pair, in the order in which it happens."""
         image: NDArray[np.float32] = read_colour(rgb)
-        low = read_low(depth, options.unit, options.scale, options.mask, options.confidence)
+        try:
+            low = read_low(depth, options.unit, options.scale, options.mask, options.confidence)
+        except InputError as problem:
+            raise InputError(f"{problem}{swapped(image, problem)}") from problem
         notes = [low.note]
-        warnings: list[str] = []
+        warnings = cheap_warnings(low) if options.shift != "off" else []
         if options.registers:
             low, sentence, doubts = in_colour_camera(image, low, options)
             notes.append(sentence)
@@ -152,6 +155,14 @@ class Upscaler:
                 yield
             finally:
                 self.network.train()
+
+
+def swapped(image: NDArray[np.float32], problem: InputError) -> str:
+    """A question, if the depth is a colour picture and the colour image a grey one."""
+    grey = bool((image[..., 0] == image[..., 1]).all() and (image[..., 0] == image[..., 2]).all())
+    return (
+        "; are colour image and depth map swapped?" if grey and "channels" in str(problem) else ""
+    )
 
 
 def in_colour_camera(
