@@ -352,7 +352,7 @@ def test_any_json_is_read_or_refused(tmp_path, content):
 def test_no_json_is_refused(tmp_path):
     path = tmp_path / "k.json"
     path.write_bytes(b"\xff\x00 nonsense")
-    with pytest.raises(InputError, match=r"no JSON|no text"):
+    with pytest.raises(InputError, match=r"as a \.json camera file"):
         read_camera(path, "depth")
-    with pytest.raises(InputError, match="cannot be read"):
+    with pytest.raises(InputError, match="does not exist"):
         read_extrinsics(tmp_path / "absent.json")

@@ -9,13 +9,14 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
+from PIL import Image
 
 from ducos import example, files
 from ducos.cameras import foretold
 from ducos.data.bench import Bench
 from ducos.data.shapes import Shapes
 from ducos.degrade.resampling import area, nearest
-from ducos.doctor import examine
+from ducos.doctor import examine, examine_recording
 from ducos.doctor.correction import Correction, parse_shift, shift_to_undo
 from ducos.doctor.levels import quantisation_step
 from ducos.doctor.picture import report_picture
@@ -82,12 +83,38 @@ FAULTS: dict[str, tuple[str, Callable[[np.ndarray], files.DepthMap]]] = {
     "flat": ("flat", lambda z: in_metres(1.5 + 0.001 * z)),
     "far": ("range", lambda z: in_metres(100 * z)),
     "near": ("range", lambda z: in_metres(0.01 * z)),
-    "mirrored": ("mirrored", lambda z: in_metres(z[:, ::-1])),
-    "upside down": ("mirrored", lambda z: in_metres(z[::-1])),
     "transposed": ("turned", lambda z: in_metres(z.T)),
     "cropped": ("aspect", lambda z: in_metres(z[:40])),
     "slightly cropped": ("aspect", lambda z: in_metres(z[:55])),
 }
+
+
+FLIPS = {"mirrored": np.s_[:, ::-1], "upside down": np.s_[::-1]}
+
+
+@pytest.mark.parametrize("flip", FLIPS)
+def test_one_flipped_pair_is_noticed_without_a_claim(flip):
+    """One pair cannot prove it: an error needs a margin that no upright pair reached."""
+    rgb, z = sound_pair(0)
+    report = examine(rgb, in_metres(z[FLIPS[flip]]))
+    found = report.find("mirrored") or report.find("perhaps-mirrored")
+    assert found is not None
+    assert ("left to right" if flip == "mirrored" else "top to bottom") in found.sentence
+
+
+@pytest.mark.parametrize("flip", [*FLIPS, None])
+def test_flipped_recordings_are_named_and_upright_ones_are_not(flip, tmp_path):
+    for kind in ("rgb", "depth"):
+        (tmp_path / kind).mkdir()
+    for n in range(4):
+        rgb, z = sound_pair(n)
+        low = np.rint(1000 * z).astype(np.uint16)
+        low = low if flip is None else low[FLIPS[flip]]
+        Image.fromarray(np.rint(255 * rgb).astype(np.uint8)).save(tmp_path / "rgb" / f"{n}.png")
+        Image.fromarray(np.ascontiguousarray(low)).save(tmp_path / "depth" / f"{n}.png")
+    found = examine_recording(files.find_pairs(tmp_path))
+    errors = [finding.code for finding in found.findings if finding.severity == "error"]
+    assert errors == ([] if flip is None else ["mirrored"])
 
 
 @pytest.mark.parametrize("fault", FAULTS)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from ducos.lazy import doors
 
 if TYPE_CHECKING:
+    from ducos.batch.ray_engine import Cluster
     from ducos.batch.run import Summary, run_batch
 else:
     __getattr__, __dir__, __all__ = doors(__name__)

@@ -26,6 +26,7 @@ from ducos.batch.journal import (
     digest_of,
     stamps_of,
 )
+from ducos.batch.ray_engine import Cluster, ray_answers
 from ducos.batch.worker import Answer, Job, Worker
 from ducos.captures import FrameRef, read_frame
 from ducos.doctor import Correction
@@ -98,6 +99,7 @@ def run_batch(
     preview: bool = False,
     cloud: bool = False,
     workers: int = 1,
+    cluster: Cluster | None = None,
     unmatched: Sequence[Failure] = (),
     overwrite: bool = False,
     timeout: float = FRAME_SECONDS,
@@ -113,6 +115,7 @@ def run_batch(
         cloud: also write cloud/NAME.ply, the result in space; needs the colour camera, from the
             options or from the recording.
         workers: processes, one thread each.
+        cluster: make the frames with Ray instead of processes of this machine's own.
         unmatched: failures from before, such as `Found.unmatched`, to be listed with the rest.
         overwrite: replace files of the folder that are not results of ours; never inputs.
         timeout: seconds that one frame may take, or the start of a worker.
@@ -164,7 +167,13 @@ def run_batch(
         to_do = without_done(frames, journal, summary)
         if progress:
             progress(summary)
-        with closing(answers(in_buckets(to_do), options, workers, timeout)) as finished:
+        ordered = in_buckets(to_do)
+        engine = (
+            answers(ordered, options, workers, timeout)
+            if cluster is None
+            else ray_answers(ordered, options, workers, cluster)
+        )
+        with closing(engine) as finished:
             for frame, answer in finished:
                 trouble = answer.error or publish(frame, answer, journal)
                 if trouble:

@@ -1,6 +1,5 @@
-"""Intrinsics and extrinsics from JSON files as common SDKs write them; see docs/cameras.md."""
+"""Intrinsics and extrinsics from the tables of camera files; see docs/cameras.md."""
 
-import json
 import math
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -10,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from ducos.arrays import Size
+from ducos.cameras.camera_files import read_table
 from ducos.cameras.intrinsics import Camera, Doubles, Extrinsics
-from ducos.errors import InputError, one_line
-from ducos.files import read_text
+from ducos.errors import InputError
 
 _NAMES = {
     "width": ("width", "w", "image_width"),
@@ -22,8 +21,10 @@ _NAMES = {
     "cx": ("cx", "ppx"),
     "cy": ("cy", "ppy"),
 }
-_MATRICES = ("K", "k", "intrinsic_matrix", "camera_matrix", "intrinsics", "intrinsic", "matrix")
-_COEFFICIENTS = ("distortion", "coeffs", "D", "d", "distortion_coefficients", "disto")
+_MATRICES = ("K", "k", "intrinsic_matrix", "camera_matrix", "intrinsics", "intrinsic", "matrix",
+             "cameraMatrix", "Camera_Matrix", "mtx", "KK")  # fmt: skip
+_COEFFICIENTS = ("distortion", "coeffs", "D", "d", "distortion_coefficients", "disto",
+                 "distCoeffs", "Distortion_Coefficients", "dist")  # fmt: skip
 _PARTS = {
     "depth": ("depth", "depth_camera", "depth_intrinsics", "depth_intrinsic"),
     "colour": ("colour", "color", "rgb", "color_camera", "rgb_intrinsics", "color_intrinsics",
@@ -32,14 +33,14 @@ _PARTS = {
 
 
 def read_camera(path: str | Path, which: str, size: Size | None = None) -> Camera:
-    """Intrinsics of a JSON file, see docs/cameras.md.
+    """Intrinsics of a camera file, see docs/cameras.md.
 
     Args:
         which: "depth" or "colour": the part to take of a file that holds both.
         size: (height, width) of the picture at hand, for files that do not state one. A stated
             size is kept; `Camera.scaled` brings it to another.
     """
-    content = _read_json(path)
+    content = read_table(path)
     part = next((content[name] for name in _PARTS[which] if _is_table(content.get(name))), content)
     return as_camera(part, size, name=str(path))
 
@@ -81,7 +82,7 @@ def as_camera(content: Mapping[str, Any], size: Size | None = None, name: str = 
         raise InputError(f"{name}: pixel_centre is 0 (usual) or 0.5 (COLMAP), got {centre:g}")
     return Camera(
         int(values["width"]), int(values["height"]), values["fx"], values["fy"],
-        values["cx"] - centre, values["cy"] - centre, coefficients,
+        values["cx"] - centre, values["cy"] - centre, coefficients, str(table.get("note", "")),
     )  # fmt: skip
 
 
@@ -100,10 +101,10 @@ def checked_camera(path: str | Path | Camera, which: str, size: tuple[int, ...])
 
 
 def read_extrinsics(path: str | Path | Extrinsics) -> Extrinsics:
-    """Depth-to-colour transform of a JSON file, see docs/cameras.md; or as it is."""
+    """Depth-to-colour transform of a file, see docs/cameras.md; or as it is."""
     if isinstance(path, Extrinsics):
         return path
-    return as_extrinsics(_read_json(path), str(path))
+    return as_extrinsics(read_table(path), str(path))
 
 
 def as_extrinsics(content: Mapping[str, Any], name: str = "extrinsics") -> Extrinsics:
@@ -147,20 +148,6 @@ def as_extrinsics(content: Mapping[str, Any], name: str = "extrinsics") -> Extri
     if direction not in ("depth_to_colour", "colour_to_depth"):
         raise InputError(f"{name}: direction is depth_to_colour or colour_to_depth")
     return read if direction == "depth_to_colour" else read.inverted()
-
-
-def _read_json(path: str | Path) -> dict[str, Any]:
-    try:
-        content = json.loads(read_text(path))
-    except InputError:
-        raise
-    except (ValueError, RecursionError) as problem:
-        raise InputError(f"{path} is no JSON file: {one_line(problem)}") from None
-    if isinstance(content, list):
-        content = {"matrix": content}  # a bare matrix
-    if not isinstance(content, dict):
-        raise InputError(f"{path} must hold a JSON object, see docs/cameras.md")
-    return content
 
 
 def _is_table(value: Any) -> bool:

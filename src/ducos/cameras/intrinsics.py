@@ -25,6 +25,7 @@ class Camera:
 
     width, height: pixels. fx, fy: focal lengths in pixels. cx, cy: principal point, where (0, 0) is
     the centre of the top-left pixel. distortion: k1 k2 p1 p2 [k3 [k4 k5 k6]], empty for none.
+    note: what is to be known about where the numbers come from.
     """
 
     width: int
@@ -34,6 +35,7 @@ class Camera:
     cx: float
     cy: float
     distortion: tuple[float, ...] = ()
+    note: str = field(default="", compare=False)
 
     def __post_init__(self) -> None:
         numbers = (self.fx, self.fy, self.cx, self.cy, *self.distortion)
@@ -67,6 +69,24 @@ class Camera:
             cx=(self.cx + 0.5) * across - 0.5,
             cy=(self.cy + 0.5) * down - 0.5,
         )
+
+    def doubts(self) -> list[str]:
+        """Sentences on what is hard to believe about these numbers, and on guesses."""
+        found = [self.note] if self.note else []
+        if not (0 <= self.cx < self.width and 0 <= self.cy < self.height):
+            found.append(
+                f"the principal point ({self.cx:.0f}, {self.cy:.0f}) lies outside the "
+                f"{self.width}×{self.height} picture; are these the intrinsics of another size?"
+            )
+        across = 2 * math.degrees(math.atan(0.5 * self.width / self.fx))
+        if not 10 <= across <= 150:
+            found.append(
+                f"the field of view is {across:.0f}° across, unusual for a depth camera; is the "
+                f"focal length {self.fx:g} in pixels of this size?"
+            )
+        if max(self.fx / self.fy, self.fy / self.fx) > 1.2:
+            found.append(f"fx {self.fx:g} and fy {self.fy:g} differ by more than a fifth")
+        return found
 
     @property
     def undistorted(self) -> bool:

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ducos.cli.options import Json, Overwrite, takes_options
+from ducos.errors import InputError
 from ducos.upscaling import Options
 
 if TYPE_CHECKING:
-    from ducos.batch import Summary
+    from ducos.batch import Cluster, Summary
 
 MOST_FAILURES_SHOWN = 20
 
@@ -55,6 +56,14 @@ def batch(
         float, typer.Option(help="Seconds that a frame may take; then it counts as failed.")
     ] = 600.0,
     overwrite: Overwrite = False,
+    engine: Annotated[
+        str, typer.Option(help="local (processes) or ray (a cluster, see docs/cluster.md).")
+    ] = "local",
+    address: Annotated[
+        str | None, typer.Option(help="Of a running Ray cluster. Default: one on this machine.")
+    ] = None,
+    worker_cpus: Annotated[float, typer.Option(help="Ray: CPUs of each worker.")] = 1.0,
+    worker_gpus: Annotated[float, typer.Option(help="Ray: GPUs of each, also 0.25.")] = 0.0,
     as_json: Json = False,
 ) -> None:
     """Super-resolve many pairs. Run it again after any interruption: it goes on where it was.
@@ -65,6 +74,7 @@ def batch(
 
     Example: ducos batch recording -o sharp --suffix .exr --workers 4
     """
+    cluster = cluster_of(engine, address, worker_cpus, worker_gpus)
     from ducos.captures import find_frames
 
     found = find_frames(source)
@@ -79,6 +89,7 @@ def batch(
             preview=preview,
             cloud=cloud,
             workers=default_workers() if workers is None else workers,
+            cluster=cluster,
             unmatched=found.unmatched,
             overwrite=overwrite,
             timeout=timeout,
@@ -95,6 +106,19 @@ def batch(
         tell(summary)
     if summary.failures:
         raise typer.Exit(1)
+
+
+def cluster_of(engine: str, address: str | None, cpus: float, gpus: float) -> "Cluster | None":
+    """What --engine and its options ask for; None is this machine's own processes."""
+    if engine == "ray":
+        from ducos.batch import Cluster
+
+        return Cluster(address, cpus, gpus)
+    if engine != "local":
+        raise InputError(f"unknown engine {engine!r}; choose local or ray")
+    if address is not None or cpus != 1 or gpus:
+        raise InputError("--address, --worker-cpus and --worker-gpus are for --engine ray; add it")
+    return None
 
 
 @contextmanager

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING
 from ducos.lazy import doors
 
 if TYPE_CHECKING:
+    from ducos.doctor.cheap import cheap_warnings
     from ducos.doctor.colour import check_shift
     from ducos.doctor.correction import common_shift, shift_to_undo
+    from ducos.doctor.direction import check_direction
     from ducos.doctor.examination import examine, look_at, place
     from ducos.doctor.findings import SEVERITIES, Finding, Report, as_json, as_lines, worst_of
     from ducos.doctor.picture import report_picture

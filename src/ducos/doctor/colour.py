@@ -18,9 +18,13 @@ from ducos.files import LARGEST_ASPECT_MISMATCH, DepthMap
 LARGEST_USEFUL_RATIO = 20.0  # of colour to depth size
 SMALL_ASPECT_MISMATCH = 1.03  # up to here, sizes were rounded
 MIRROR_MARGIN, MIRROR_STRENGTH = 0.7, 3.3  # in the strengths of orientation_strengths
+# Of one pair: below it 4 of 136 real upright maps were called mirrored, above it none
+# (benchmarks/doctor_orientation.py). Frames that agree need only MIRROR_MARGIN.
+SURE_MARGIN = 1.6
 DROWNED = 0.1  # noise as a share of the depth: the edges found are the noise's
 ALIGNED, ALIGNED_LOW = 1.5, 0.3  # pixels of colour image and depth map: no shift to speak of
 SURE = 0.95  # share of bootstrap draws
+FEWEST_FRAMES = 3  # that must agree about a mirrored recording
 
 
 def check_colour(image: Floats) -> Iterator[Finding]:
@@ -98,26 +102,56 @@ def check_sizes(image: Floats, low: DepthMap) -> Iterator[Finding]:
 
 
 def check_orientation(image: Floats, low: DepthMap, facts: dict[str, Any]) -> Iterator[Finding]:
-    """mirrored; turned-how where one of the two stands and the other does not.
+    """mirrored, perhaps-mirrored; turned-how where one of the two stands and the other does not.
 
-    Needs the fact `noise`.
+    Needs the fact `noise`; sets the fact `orientation`.
     """
     if facts["noise"] > DROWNED:
         return
     strengths = orientation_strengths(image, low.depth, low.valid)
+    facts["orientation"] = strengths
     best = max(strengths, key=lambda way: strengths[way])
-    clear = strengths[best] - strengths.get(UPRIGHT, 0.0) > MIRROR_MARGIN
+    lead = strengths[best] - strengths.get(UPRIGHT, 0.0)
     if UPRIGHT not in strengths:
         if strengths[best] > MIRROR_STRENGTH:
             yield Finding("turned-how", "note", f"its edges fit a depth map {best}", "", strengths)
-    elif clear and strengths[best] > MIRROR_STRENGTH:
-        yield Finding(
+    elif lead > MIRROR_MARGIN and strengths[best] > MIRROR_STRENGTH:
+        yield mirrored(best, strengths, sure=lead > SURE_MARGIN)
+
+
+def mirrored(way: str, strengths: dict[str, float], *, sure: bool) -> Finding:
+    """The finding; one pair can rarely prove it, so it says how sure it is."""
+    if sure:
+        return Finding(
             "mirrored",
             "error",
-            f"the depth map seems {best}: its edges fit the colour image only so",
+            f"the depth map seems {way}: its edges fit the colour image only so",
             "turn or mirror one of the two",
-            strengths,
+            dict(strengths),
         )
+    return Finding(
+        "perhaps-mirrored",
+        "note",
+        f"if the depth map were {way}, its edges would fit the colour image a little better; one "
+        "pair cannot tell",
+        "look at --report, or examine the whole recording",
+        dict(strengths),
+    )
+
+
+def common_orientation(all_strengths: list[dict[str, float]]) -> Finding | None:
+    """mirrored, of frames that agree: one way beats upright on average and in most of them."""
+    judged = [each for each in all_strengths if UPRIGHT in each]
+    if len(judged) < FEWEST_FRAMES:
+        return None
+    mean = {way: float(np.mean([each[way] for each in judged])) for way in judged[0]}
+    best = max(mean, key=lambda way: mean[way])
+    wins = np.mean([max(each, key=lambda way: each[way]) == best for each in judged])
+    if best == UPRIGHT or wins < 2 / 3:
+        return None
+    if mean[best] - mean[UPRIGHT] <= MIRROR_MARGIN or mean[best] <= MIRROR_STRENGTH:
+        return None
+    return mirrored(best, mean, sure=True)
 
 
 def is_misaligned(shift: Misalignment, ratio: float) -> bool:

@@ -82,7 +82,8 @@ def look_at(rgb: Any, depth: Any, *, unit: str, scale: float | None, mask: Any) 
         turned = list(check_orientation(image, low, facts))
         findings += turned
     findings.sort(key=lambda finding: SEVERITIES.index(finding.severity))
-    return Report(findings, facts, image, low, comparable=not flat and not turned)
+    wrong = any(finding.code != "perhaps-mirrored" for finding in turned)
+    return Report(findings, facts, image, low, comparable=not flat and not wrong)
 
 
 def _facts(image: Floats, low: DepthMap) -> dict[str, Any]:

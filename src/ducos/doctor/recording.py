@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ducos.captures import FrameRef, read_frame
-from ducos.doctor.colour import check_shift
+from ducos.doctor.colour import FEWEST_FRAMES, check_shift, common_orientation
 from ducos.doctor.examination import look_at, place
 from ducos.doctor.findings import SEVERITIES, Finding, Report, as_json, as_lines, worst_of
 from ducos.doctor.refinement import View
@@ -68,7 +68,8 @@ def examine_recording(
     readable = [report for report in reports.values() if report is not None and report.low]
     facts: dict[str, Any] = {"frames": len(found.pairs), "looked_at": list(reports)}
     findings = [
-        *together(by_frame),
+        *together(without_orientation(by_frame, readable)),
+        *check_common_orientation(readable),
         *check_matches(found),
         *check_same(readable, facts),
         *check_common_shift(readable, facts),
@@ -117,6 +118,32 @@ def together(by_frame: dict[str, list[Finding]]) -> list[Finding]:
             )
         )
     return common
+
+
+def without_orientation(
+    by_frame: dict[str, list[Finding]], reports: list[Report]
+) -> dict[str, list[Finding]]:
+    """Findings without what single frames say of mirroring: of several frames all decide."""
+    if len(reports) < FEWEST_FRAMES:
+        return by_frame
+    for report in reports:
+        report.comparable |= report.find("mirrored") is not None
+    return {
+        frame: [each for each in findings if "mirrored" not in each.code]
+        for frame, findings in by_frame.items()
+    }
+
+
+def check_common_orientation(reports: list[Report]) -> list[Finding]:
+    """mirrored, if the frames agree that they are; then their edges cannot be compared."""
+    found = common_orientation(
+        [r.facts["orientation"] for r in reports if "orientation" in r.facts]
+    )
+    if found is None:
+        return []
+    for report in reports:
+        report.comparable = False
+    return [replace(found, sentence=f"in most of {len(reports)} frames: {found.sentence}")]
 
 
 def check_matches(found: Found) -> list[Finding]:

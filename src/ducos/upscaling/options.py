@@ -86,10 +86,12 @@ class Options:
         str,
     )
     depth_intrinsics: Any = option(
-        None, "JSON of the depth camera, to register; see docs/cameras.md.", Path | None, IN_SPACE
+        None, "File of the depth camera, to register; see docs/cameras.md.", Path | None, IN_SPACE
     )
-    rgb_intrinsics: Any = option(None, "JSON of the colour camera.", Path | None, IN_SPACE)
-    extrinsics: Any = option(None, "JSON, depth to colour camera.", Path | None, IN_SPACE)
+    rgb_intrinsics: Any = option(
+        None, "File of the colour camera, in JSON, YAML, text or .npy.", Path | None, IN_SPACE
+    )
+    extrinsics: Any = option(None, "File, depth to colour camera.", Path | None, IN_SPACE)
     field_of_view: float | None = option(
         None, "Horizontal degrees, for a cloud without intrinsics.", float | None, IN_SPACE
     )

@@ -17,8 +17,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from ducos.cameras import registered
-from ducos.doctor import Correction, noise_of, shift_to_undo
+from ducos.cameras import checked_camera, read_extrinsics, registered
+from ducos.doctor import Correction, cheap_warnings, check_direction, noise_of, shift_to_undo
 from ducos.errors import InputError
 from ducos.files import DepthMap, check_sizes, is_tensor, read_colour, read_low, read_relative
 from ducos.models import Prediction, as_model
@@ -83,12 +83,19 @@ class Upscaler:
     ) -> Result[Any]:
         """The whole way of one pair, in the order in which it happens."""
         image: NDArray[np.float32] = read_colour(rgb)
-        low = read_low(depth, options.unit, options.scale, options.mask, options.confidence)
+        try:
+            low = read_low(depth, options.unit, options.scale, options.mask, options.confidence)
+        except InputError as problem:
+            raise InputError(f"{problem}{swapped(image, problem)}") from problem
         notes = [low.note]
+        warnings = cheap_warnings(low) if options.shift != "off" else []
         if options.registers:
-            cameras = (options.depth_intrinsics, options.rgb_intrinsics, options.extrinsics)
-            low, sentence = registered(low, (image.shape[0], image.shape[1]), *cameras)
+            low, sentence, doubts = in_colour_camera(image, low, options)
             notes.append(sentence)
+            warnings += doubts
+        elif options.rgb_intrinsics is not None:
+            camera = checked_camera(options.rgb_intrinsics, "colour", image.shape[:2])
+            warnings += camera.doubts()
         check_sizes(image.shape[:2], low.depth.shape, options.any_aspect)
         shift = shift_to_undo(options.shift, image, low)
         steps = whole_steps(shift, image.shape[:2])
@@ -111,7 +118,7 @@ class Upscaler:
             shift=shift,
             options=options,
             notes=tuple(notes),
-            warnings=(shift.note,) if shift.warns else (),
+            warnings=(*warnings, *((shift.note,) if shift.warns else ())),
         )
 
     def predict(
@@ -163,6 +170,34 @@ class Upscaler:
                 yield
             finally:
                 self.network.train()
+
+
+def swapped(image: NDArray[np.float32], problem: InputError) -> str:
+    """A question, if the depth is a colour picture and the colour image a grey one."""
+    grey = bool((image[..., 0] == image[..., 1]).all() and (image[..., 0] == image[..., 2]).all())
+    return (
+        "; are colour image and depth map swapped?" if grey and "channels" in str(problem) else ""
+    )
+
+
+def in_colour_camera(
+    image: NDArray[np.float32], low: DepthMap, options: Options
+) -> tuple[DepthMap, str, list[str]]:
+    """The registered map, a sentence about it, and doubts about the cameras."""
+    size = (image.shape[0], image.shape[1])
+    cameras = (
+        checked_camera(options.depth_intrinsics, "depth", low.depth.shape),
+        checked_camera(options.rgb_intrinsics, "colour", size),
+    )
+    pose = read_extrinsics(options.extrinsics)
+    seen, sentence = registered(low, size, *cameras, pose)
+    doubts = [doubt for camera in cameras for doubt in camera.doubts()]
+    if options.shift in ("check", "auto"):  # whoever turns looking off means this too
+        wrong = check_direction(
+            image, seen, pose, lambda other: registered(low, size, *cameras, other)[0]
+        )
+        doubts += [wrong] if wrong else []
+    return seen, sentence, doubts
 
 
 def finished(

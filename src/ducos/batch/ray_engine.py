@@ -1,0 +1,114 @@
+"""The same frames on a cluster: Ray Data over the list of jobs, one Upscaler per actor.
+
+Actors write results under their temporary names on storage that all nodes share; the driver alone
+keeps the journal and lets files take their names. A worker that dies costs Ray a retry of the
+frames it had in hand, and nothing that was finished is made again.
+"""
+
+import json
+from collections.abc import Generator, Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from ducos.batch.worker import Answer, Job, work_on
+from ducos.errors import InputError, needed, one_line
+from ducos.upscaling import Options
+
+if TYPE_CHECKING:
+    from ducos.batch.run import Frame
+
+MOST_BLOCKS_PER_WORKER = 500  # a block is what Ray hands out, and repeats if a worker dies
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """Where and with how much the frames are made.
+
+    address: of a running cluster ("auto", "host:6379", "ray://host:10001"); None: one of its own on
+    this machine. cpus, gpus: of each worker; fractions let several share one.
+    """
+
+    address: str | None = None
+    cpus: float = 1.0
+    gpus: float = 0.0
+
+    def __post_init__(self) -> None:
+        if not (0 < self.cpus <= 1024 and 0 <= self.gpus <= 64):
+            raise InputError(
+                f"got {self.cpus:g} CPUs and {self.gpus:g} GPUs per worker; expected more than 0 "
+                "CPUs and 0 or more GPUs"
+            )
+
+
+class Actor:
+    """A worker of the cluster: a model that is loaded once, then rows in, rows out."""
+
+    def __init__(self, settings: dict[str, Any]):
+        from ducos.upscaling import Upscaler
+
+        # As the local worker: one thread unless told otherwise, so that the bytes are the same.
+        self.upscaler = Upscaler(**{**settings, "threads": settings["threads"] or 1})
+
+    def __call__(self, row: dict[str, Any]) -> dict[str, Any]:
+        """number and job (JSON) of a frame -> number and answer (JSON)."""
+        answer = work_on(Job(**json.loads(row["job"])), self.upscaler)
+        return {"number": row["number"], "answer": json.dumps(asdict(answer))}
+
+
+def ray_answers(
+    frames: "Sequence[Frame]", options: Options, workers: int, cluster: Cluster
+) -> "Generator[tuple[Frame, Answer], None, None]":
+    """Each frame with its worker's answer, as they come."""
+    if not frames:
+        return
+    ray = needed("ray", "ray")
+    needed("pyarrow", "ray")
+    started = not ray.is_initialized()
+    if started:
+        start(ray, cluster, workers)
+    try:
+        rows = [
+            {"number": number, "job": json.dumps(asdict(frame.job))}
+            for number, frame in enumerate(frames)
+        ]
+        blocks = min(len(rows), MOST_BLOCKS_PER_WORKER * workers)
+        context = ray.data.DataContext.get_current()
+        context.enable_progress_bars = False
+        made = ray.data.from_items(rows, override_num_blocks=blocks).map(
+            Actor,
+            fn_constructor_args=(options.plain(),),
+            concurrency=min(workers, len(rows)),
+            num_cpus=cluster.cpus,
+            num_gpus=cluster.gpus or None,
+            max_restarts=-1,
+            max_task_retries=-1,
+        )
+        seen: set[int] = set()
+        for row in made.iter_rows():
+            if row["number"] not in seen:  # a row that was made again after a death
+                seen.add(row["number"])
+                yield frames[row["number"]], Answer(**json.loads(row["answer"]))
+        for number, frame in enumerate(frames):
+            if number not in seen:
+                yield frame, Answer(error="the cluster gave no answer for it; run again")
+    except ray.exceptions.RayError as problem:
+        raise InputError(
+            f"the cluster stopped: {one_line(problem)}; run the same command again, it goes on"
+        ) from problem
+    finally:
+        if started:
+            ray.shutdown()
+
+
+def start(ray: Any, cluster: Cluster, workers: int) -> None:
+    """Join a cluster, or begin one on this machine."""
+    try:
+        quiet = {"logging_level": "ERROR", "log_to_driver": False}
+        if cluster.address is not None:
+            ray.init(address=cluster.address, **quiet)
+        else:
+            need = max(1, round(workers * cluster.cpus))
+            ray.init(num_cpus=need, include_dashboard=False, **quiet)
+    except (ConnectionError, RuntimeError, ValueError) as problem:
+        where = cluster.address or "this machine"
+        raise InputError(f"no Ray cluster at {where}: {one_line(problem)}") from None

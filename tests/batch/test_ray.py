@@ -1,0 +1,131 @@
+"""The Ray engine, on a real local cluster of two node processes."""
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from ducos.batch import Cluster, run_batch
+from ducos.batch.journal import JOURNAL
+from ducos.errors import InputError
+from ducos.files import Found, find_pairs
+from ducos.upscaling import Options
+from tests.commands import ducos_here
+
+FRAMES = 10
+OPTIONS = Options(model="bicubic", shift="off")
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Any]:
+    """Two nodes of two CPUs each; what runs on them are processes of their own."""
+    import ray
+    from ray.cluster_utils import Cluster as Nodes
+
+    nodes = Nodes(initialize_head=True, head_node_args={"num_cpus": 2})
+    nodes.add_node(num_cpus=2)
+    ray.init(address=nodes.address, logging_level="ERROR", log_to_driver=False)
+    yield nodes
+    ray.shutdown()
+    nodes.shutdown()
+
+
+def recording(folder: Path, bad: bool = False) -> Found:
+    rng = np.random.default_rng(0)
+    for kind in ("rgb", "depth"):
+        (folder / kind).mkdir(parents=True)
+    for n in range(FRAMES):
+        Image.fromarray(rng.integers(0, 255, (48, 64, 3), np.uint8)).save(
+            folder / "rgb" / f"{n}.png"
+        )
+        depth = rng.integers(900, 2000, (12, 16)).astype(np.uint16)
+        Image.fromarray(depth).save(folder / "depth" / f"{n}.png")
+    if bad:
+        (folder / "depth" / "3.png").write_bytes(b"no picture")
+    return find_pairs(folder)
+
+
+def bytes_of(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in sorted(folder.glob("*.png"))}
+
+
+@pytest.mark.slow
+def test_the_cluster_makes_the_same_bytes_and_goes_on_past_a_bad_pair(
+    cluster: Any, tmp_path: Path
+) -> None:
+    found = recording(tmp_path / "in", bad=True)
+    local = run_batch(found.pairs, tmp_path / "local", options=OPTIONS, workers=1)
+    there = run_batch(found.pairs, tmp_path / "ray", options=OPTIONS, workers=2, cluster=Cluster())
+    assert len(local.failures) == len(there.failures) == 1
+    assert there.failures[0].name == "3.png"
+    assert there.made == FRAMES - 1
+    assert bytes_of(tmp_path / "local") == bytes_of(tmp_path / "ray")
+    again = run_batch(found.pairs, tmp_path / "ray", options=OPTIONS, workers=2, cluster=Cluster())
+    assert (again.made, again.kept) == (0, FRAMES - 1)
+
+
+@pytest.mark.slow
+def test_a_worker_killed_on_the_way_loses_nothing_and_repeats_nothing(
+    cluster: Any, tmp_path: Path
+) -> None:
+    found = recording(tmp_path / "in")
+    killed: list[int] = []
+
+    def kill_one() -> None:
+        """SIGKILL for an actor of this cluster, once a file was made."""
+        of_this = {
+            each.process.pid
+            for node in cluster.list_all_nodes()
+            for each in node.all_processes["raylet"]
+        }
+        for _ in range(600):
+            time.sleep(0.05)
+            busy = list((tmp_path / "out").glob(".unfinished/*/*.png"))
+            for process in Path("/proc").glob("[0-9]*"):
+                try:
+                    name = (process / "cmdline").read_bytes()
+                    parent = int((process / "stat").read_text().rpartition(")")[2].split()[1])
+                except (OSError, ValueError):
+                    continue
+                if busy and parent in of_this and b"Actor" in name:
+                    os.kill(int(process.name), signal.SIGKILL)
+                    killed.append(int(process.name))
+                    return
+
+    thread = threading.Thread(target=kill_one)
+    thread.start()
+    summary = run_batch(
+        found.pairs, tmp_path / "out", options=OPTIONS, workers=2, cluster=Cluster()
+    )
+    thread.join()
+    assert killed, "no actor was found to kill"
+    assert summary.made == FRAMES
+    assert summary.failures == []
+    lines = (tmp_path / "out" / JOURNAL).read_text().splitlines()
+    assert len(lines) == FRAMES
+    assert len(list((tmp_path / "out").glob("*.png"))) == FRAMES
+
+
+def test_options_of_the_cluster_are_checked_before_the_work(
+    tmp_path: Path, capsys: pytest.CaptureFixture
+) -> None:
+    recording(tmp_path / "in")
+    base = ["batch", tmp_path / "in", "-o", tmp_path / "out"]
+    for more, words in (
+        (["--engine", "dask"], "unknown engine"),
+        (["--address", "auto"], "--engine ray"),
+        (["--engine", "ray", "--worker-cpus", "0"], "CPUs"),
+    ):
+        code, _, said = ducos_here(capsys, *base, *more)
+        assert code == 2
+        assert words in said
+    assert not (tmp_path / "out").exists()
+    with pytest.raises(InputError, match="GPUs"):
+        Cluster(gpus=-1)
