@@ -7,12 +7,14 @@ cameras.txt, and the focal length that a photograph's EXIF states, which is a gu
 import json
 import math
 import re
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from ducos.children import environment, python_program
 from ducos.errors import InputError, needed, one_line
 from ducos.files import existing_file
 
@@ -29,6 +31,27 @@ COLMAP = {  # model -> names of its numbers
     "OPENCV": "fx fy cx cy k1 k2 p1 p2",
     "FULL_OPENCV": "fx fy cx cy k1 k2 p1 p2 k3 k4 k5 k6",
 }
+SMALL_ARRAYS = """
+import numpy
+try:
+    import resource
+    resource.setrlimit(resource.RLIMIT_AS, (1 << 30, 1 << 30))
+except ImportError:  # Windows has no such limit
+    pass
+path, suffix = task
+if suffix == ".mat":
+    from scipy.io import loadmat
+    content = loadmat(path)
+else:
+    content = numpy.load(path, allow_pickle=False)
+found = {}
+for name in list(content)[:50]:
+    value = content[name]
+    kind = getattr(getattr(value, "dtype", None), "kind", "")
+    if kind and kind in "fiu" and value.size <= 1000:
+        found[name] = value.astype(float).tolist()
+print(json.dumps(found))
+"""
 COLMAP_LINE = re.compile(r"^\s*\d+\s+([A-Z_]+)\s+(\d+)\s+(\d+)\s+(.+)$", re.MULTILINE)
 
 
@@ -172,15 +195,12 @@ def read_npy(source: Path) -> dict[str, Any]:
 
 
 def read_npz(source: Path) -> dict[str, Any]:
-    with np.load(source, allow_pickle=False) as arrays:
-        return of_arrays({name: arrays[name] for name in arrays.files[:50]}, source)
+    return of_arrays(small_arrays(source), source)
 
 
 def read_mat(source: Path) -> dict[str, Any]:
     """MATLAB's, up to version 7; also the calibration toolbox's fc, cc, kc, nx, ny."""
-    from scipy.io import loadmat
-
-    arrays = {k: v for k, v in loadmat(source).items() if not k.startswith("__")}
+    arrays = small_arrays(source)
     if {"fc", "cc"} <= arrays.keys():
         (fx, fy), (cx, cy) = (np.ravel(arrays[name])[:2] for name in ("fc", "cc"))
         table = {"fx": float(fx), "fy": float(fy), "cx": float(cx), "cy": float(cy)}
@@ -191,6 +211,22 @@ def read_mat(source: Path) -> dict[str, Any]:
         }
         return {**table, "distortion": np.ravel(arrays.get("kc", [])).tolist()}
     return of_arrays(arrays, source)
+
+
+def small_arrays(source: Path) -> dict[str, Any]:
+    """The small arrays of numbers in a .npz or .mat file, read by a process of its own: a damaged
+    .mat can crash its reader, and a .npz can unpack to any size."""
+    done = subprocess.run(
+        python_program(SMALL_ARRAYS, str(source), source.suffix.lower()),
+        capture_output=True,
+        env=environment(),
+        timeout=60,
+        check=False,
+    )
+    if done.returncode:
+        last = done.stderr.decode(errors="replace").strip().splitlines()[-1:] or ["it crashed"]
+        raise InputError(f"{source} could not be read as {source.suffix}: {last[0][:200]}")
+    return {name: np.array(values) for name, values in json.loads(done.stdout).items()}
 
 
 def of_arrays(arrays: dict[str, Any], source: Path) -> dict[str, Any]:
