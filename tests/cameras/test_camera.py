@@ -224,7 +224,7 @@ def test_field_of_view():
     camera = Camera.from_field_of_view(640, 480, 60)
     left, right = (camera.directions(u, 239.5)[0] for u in (-0.5, 639.5))
     assert np.degrees(np.arctan(right) - np.arctan(left)) == pytest.approx(60)
-    with pytest.raises(InputError, match="179.9"):
+    with pytest.raises(InputError, match=r"179\.9"):
         Camera.from_field_of_view(640, 480, 200)
 
 
