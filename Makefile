@@ -46,8 +46,9 @@ fuzz: .venv/dev
 kill: .venv/dev
 	$(BIN)/python benchmarks/kill.py $(ARGS)
 
-# Hours: are small changes of these modules noticed? See docs/mutants.md.
+# Hours: are small changes of these modules noticed?.
 mutants: .venv/dev
+	$(BIN)/pip install --quiet -c constraints.txt -e '.[mutants]'
 	$(BIN)/python benchmarks/mutants.py $(ARGS)
 
 lint: .venv/dev

@@ -6,6 +6,7 @@ The header of NPY is parsed here because numpy's reader takes its declared lengt
 import ast
 import math
 import re
+import warnings
 import zipfile
 from collections.abc import Mapping
 from contextlib import suppress
@@ -36,7 +37,8 @@ def _npy_header(stream: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[Any]
         raise ValueError(f"its header declares {length} bytes")
     start = 12 if wide else 10
     text = (head[start:] + stream.read(length - (12 - start))).decode("latin1")
-    header = ast.literal_eval(text.strip())
+    with warnings.catch_warnings(action="ignore"):  # Python's, about odd numbers in the header
+        header = ast.literal_eval(text.strip())
     shape, descr = header["shape"], header["descr"]
     if not isinstance(descr, str) or not all(type(side) is int and side >= 0 for side in shape):
         raise ValueError(f"its header declares the type {descr!r} and the shape {shape!r}")

@@ -1,0 +1,147 @@
+"""Kill `ducos batch` and `ducos train` at random moments, go on, and compare with one whole run.
+
+    python benchmarks/kill.py                    # 50 kills of each
+    python benchmarks/kill.py --kills 10 batch
+
+Method: one run to the end gives the reference and its duration. Then the same command is started
+and killed (SIGKILL, the whole process group, so workers too) after a random share of that duration,
+again and again in the same folder until it finishes by itself; then a new folder. All files of the
+results must be those of the reference, byte for byte, and nothing else may lie in the folder.
+"""
+
+import argparse
+import hashlib
+import os
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+from PIL import Image
+
+CONFIG = """
+[model]
+name = "ducos-compact"
+[model.kwargs]
+channels = 8
+[model.prompt_options]
+widths = [8, 8, 8, 8]
+blocks = [1, 1, 1, 1]
+[data]
+train = "shapes:6"
+crop = 32
+validation_images = 1
+[train]
+steps = 40
+steps_per_epoch = 5
+batch_size = 2
+rate = 1e-3
+validate_every = 20
+save_every = 2
+"""
+OWN = {"journal.jsonl", "journal.damaged"}  # lines in the order of finishing, which may differ
+OF_TRAINING = ("final.safetensors", "best.safetensors", "last.safetensors")
+
+
+def write_recording(folder: Path, frames: int) -> Path:
+    rng = np.random.default_rng(0)
+    for kind in ("rgb", "depth"):
+        (folder / kind).mkdir(parents=True)
+    for number in range(frames):
+        rgb = rng.integers(0, 255, (240, 320, 3), dtype=np.uint8)
+        low = rng.integers(900, 3000, (60, 80)).astype(np.uint16)
+        Image.fromarray(rgb).save(folder / "rgb" / f"{number:03d}.png")
+        Image.fromarray(low).save(folder / "depth" / f"{number:03d}.png")
+    return folder
+
+
+def batch(place: Path, out: Path) -> list[str]:
+    source = place / "recording"
+    if not source.exists():
+        write_recording(source, 40)
+    words = ["batch", str(source), "-o", str(out), "--model", "bicubic", "--preview"]
+    return [*words, "--workers", "2", "--shift", "off"]
+
+
+def train(place: Path, out: Path) -> list[str]:
+    config = place / "run.toml"
+    config.write_text(CONFIG)
+    words = ["train", str(config), "-o", str(out), "--threads", "1"]
+    return [*words, *(["--resume"] if (out / "last.safetensors").exists() else [])]
+
+
+def made_by_batch(out: Path) -> dict[str, str]:
+    return {
+        str(path.relative_to(out)): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in sorted(out.rglob("*"))
+        if path.is_file() and path.name not in OWN
+    }
+
+
+def made_by_train(out: Path) -> dict[str, str]:
+    there = [path for path in out.iterdir() if path.name in OF_TRAINING or path.name[0] == "."]
+    return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in there}
+
+
+JOBS = {"batch": (batch, made_by_batch), "train": (train, made_by_train)}
+
+
+def run(words: list[str], seconds: float | None) -> int:
+    """The exit code of a command that is killed after so many seconds."""
+    process = subprocess.Popen(
+        [sys.executable, "-P", "-m", "ducos", *words],
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+    )  # fmt: skip
+    try:
+        return process.wait(timeout=seconds)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        return process.wait()
+
+
+def measure(name: str, kills: int, seed: int) -> bool:
+    """So many kills of one command; prints what came of them."""
+    command, made = JOBS[name]
+    rng, started = random.Random(seed), time.monotonic()
+    done = rounds = equal = 0
+    with tempfile.TemporaryDirectory() as folder:
+        place = Path(folder)
+        begun = time.monotonic()
+        assert run(command(place, place / "reference"), None) == 0
+        duration = time.monotonic() - begun
+        reference = made(place / "reference")
+        while done < kills:
+            out, code = place / f"round{rounds}", -signal.SIGKILL
+            while code == -signal.SIGKILL:
+                limit = rng.uniform(0.2, 0.7) * duration if done < kills else None
+                code = run(command(place, out), limit)
+                done += code == -signal.SIGKILL
+            assert code == 0, f"{name} ended with {code} after {done} kills"
+            rounds += 1
+            equal += made(out) == reference
+    print(
+        f"{name}: {done} kills in {rounds} runs of {len(reference)} files; {equal} of {rounds} "
+        f"runs equal the uninterrupted one byte for byte ({time.monotonic() - started:.0f} s)",
+        flush=True,
+    )
+    return equal == rounds
+
+
+def main() -> None:
+    """Both commands, or the one that is named."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("jobs", nargs="*", metavar="batch|train")
+    parser.add_argument("--kills", type=int, default=50)
+    parser.add_argument("--seed", type=int, default=0)
+    options = parser.parse_args()
+    fine = [measure(name, options.kills, options.seed) for name in options.jobs or JOBS]
+    sys.exit(0 if all(fine) else 1)
+
+
+if __name__ == "__main__":
+    main()
