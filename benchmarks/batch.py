@@ -25,7 +25,7 @@ from ducos.upscaling import Options, Upscaler
 def write_frames(folder: Path, count: int, size: tuple[int, int]) -> None:
     """Pairs of generated shapes: colour at `size`, depth at a quarter, in millimetres."""
     width, height = size
-    shapes = Shapes(count, size=(height, width))
+    shapes = Shapes(count, height, width)
     for kind in ("rgb", "depth"):
         (folder / kind).mkdir()
     for n in range(count):

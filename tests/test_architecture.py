@@ -28,6 +28,7 @@ FLOORS = [
     {"doctor"},
     {"upscaling"},
     {"evaluation", "batch", "example"},
+    {"sequences"},
     {"training", "serve"},
     {"cli"},
     {"__main__"},

@@ -22,6 +22,7 @@ from ducos.errors import InputError
 from ducos.upscaling import Options
 
 if TYPE_CHECKING:
+    from ducos.files import FramePair
     from ducos.upscaling import Result, Upscaler
 
 
@@ -169,19 +170,29 @@ def work_on(job: Job, upscaler: "Upscaler") -> Answer:
 
 
 def result_of(job: Job, upscaler: "Upscaler") -> "Result[Any]":
-    """The result of a pair of files, or of a frame of a recording with the cameras it states."""
-    if job.place is None:
-        return upscaler(job.rgb, job.depth, mask=job.mask, confidence=job.confidence)
-    from ducos.captures import FrameRef, read_frame
+    """The result of a pair of files, or of a frame of a recording."""
+    from ducos.captures import FrameRef
+    from ducos.files import FramePair
 
     paths: dict[str, Any] = {
         name: Path(value)
         for name in ("rgb", "depth", "mask", "confidence")
         if (value := getattr(job, name)) is not None
     }
+    if job.place is None:
+        return frame_result(FramePair(**paths, out=""), upscaler)
     place = {**job.place, "source": Path(job.place["source"])}
+    return frame_result(FrameRef(**paths, **place), upscaler)
+
+
+def frame_result(pair: "FramePair", upscaler: "Upscaler") -> "Result[Any]":
+    """Super-resolve a pair of files, or a frame of a recording with the cameras it states."""
+    from ducos.captures import FrameRef, read_frame
+
+    if not isinstance(pair, FrameRef):
+        return upscaler(str(pair.rgb), str(pair.depth), mask=pair.mask, confidence=pair.confidence)
     given = upscaler.options
-    frame = read_frame(FrameRef(**paths, **place), given.unit, given.scale)
+    frame = read_frame(pair, given.unit, given.scale)
     changes: dict[str, Any] = {"unit": "auto", "scale": None}
     if frame.camera is not None and given.rgb_intrinsics is None and given.field_of_view is None:
         changes["rgb_intrinsics"] = frame.camera

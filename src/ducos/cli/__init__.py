@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from ducos.cli import batch, doctor, evaluate, installation, research, serve, synth, upscale
+from ducos.cli import batch, doctor, evaluate, installation, research, serve, synth, upscale, video
 from ducos.errors import InputError
 
 app = typer.Typer(
@@ -22,6 +22,7 @@ app = typer.Typer(
 # In the order of `ducos --help`.
 app.command()(upscale.upscale)
 app.command()(batch.batch)
+app.command()(video.video)
 app.command()(doctor.doctor)
 app.command()(serve.serve)
 app.command("models")(installation.list_models)
