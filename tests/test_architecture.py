@@ -20,13 +20,13 @@ ROOMS = {path.relative_to(PACKAGE).parts[0].removesuffix(".py") for path in FILE
 # Lowest first. A room may import rooms of lower floors only, through their `__init__`; rooms of one
 # floor do not know each other. A new room needs a place here: as low as its imports allow.
 FLOORS = [
-    {"arrays", "deferred", "errors"},
+    {"arrays", "deferred", "errors", "kernels"},
     {"hints", "lazy", "moved", "normalise", "resize"},
     {"files", "degrade", "prompts"},
     {"cameras", "pictures", "data", "models"},
     {"doctor"},
     {"upscaling"},
-    {"evaluation", "batch", "example"},
+    {"evaluation", "batch", "example", "export"},
     {"training"},
     {"cli"},
     {"__main__"},
@@ -150,6 +150,7 @@ def needs_words(path: Path, node: ast.ClassDef | ast.FunctionDef) -> bool:
 def test_optional_libraries_are_asked_for_by_name(path: Path) -> None:
     """A module that needs one says which extra brings it (`errors.needed`), or imports it late."""
     optional = {"cv2", "h5py", "OpenEXR", "tifffile", "trimesh", "huggingface_hub", "transformers"}
+    optional |= {"onnx", "onnxruntime", "openvino"}
     at_once = {
         name.split(".")[0]
         for node in tree_of(path).body

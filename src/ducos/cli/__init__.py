@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from ducos.cli import batch, doctor, evaluate, installation, research, synth, upscale
+from ducos.cli import batch, doctor, evaluate, export, installation, research, synth, upscale
 from ducos.errors import InputError
 
 app = typer.Typer(
@@ -28,6 +28,7 @@ app.command()(research.train)
 app.command("eval")(evaluate.evaluate)
 app.command("reproduce")(evaluate.reproduce_table)
 app.command("convert")(research.convert_weights)
+app.command()(export.export)
 app.command()(synth.synth)
 app.command("synth-assets")(synth.synth_assets)
 app.command()(installation.demo)
