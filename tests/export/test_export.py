@@ -123,7 +123,7 @@ def test_half_weights_take_half_the_room(tmp_path) -> None:
 
 @pytest.mark.slow
 def test_openvino_is_refused_and_leaves_nothing(tmp_path: Path) -> None:
-    """It has no float64, where the regression on colours needs it."""
+    """Beyond the limit with OpenVINO 2026.4; see docs/export.md for what is known of the cause."""
     with pytest.raises(InputError, match="differs from torch"):
         export(load(), "openvino", tmp_path / "tiny.xml", about={})
     assert not list(tmp_path.iterdir())
