@@ -20,14 +20,14 @@ ROOMS = {path.relative_to(PACKAGE).parts[0].removesuffix(".py") for path in FILE
 # Lowest first. A room may import rooms of lower floors only, through their `__init__`; rooms of one
 # floor do not know each other. A new room needs a place here: as low as its imports allow.
 FLOORS = [
-    {"arrays", "children", "deferred", "errors"},
+    {"arrays", "children", "deferred", "errors", "kernels"},
     {"hints", "lazy", "moved", "normalise", "resize"},
     {"files", "degrade", "prompts"},
     {"cameras", "pictures", "data", "models"},
     {"captures"},
     {"doctor"},
     {"upscaling"},
-    {"evaluation", "batch", "example"},
+    {"evaluation", "batch", "example", "export"},
     {"sequences"},
     {"training", "serve"},
     {"cli"},
@@ -165,6 +165,9 @@ def test_optional_libraries_are_asked_for_by_name(path: Path) -> None:
         "trimesh",
         "huggingface_hub",
         "transformers",
+        "onnx",
+        "onnxruntime",
+        "openvino",
     }
     at_once = {
         name.split(".")[0]

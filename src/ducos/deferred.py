@@ -10,8 +10,15 @@ do, next to nothing.
 from collections.abc import Callable
 from typing import Any
 
+import torch
 from torch import Tensor
 from torch.overrides import handle_torch_function
+
+
+def exporting() -> bool:
+    """Whether a graph is being made of this pass, which must then serve sizes and values that are
+    not known yet: nothing may be decided by them."""
+    return torch.compiler.is_exporting() or torch.jit.is_tracing()
 
 
 def is_deferred(*maps: Any) -> bool:

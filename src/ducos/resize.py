@@ -6,7 +6,14 @@ of sizes and any ratio per axis.
 
 `bicubic` equals Pillow's BICUBIC on float images (a = -0.5, antialiased when shrinking), which is
 the resampler of the field's benchmarks. OpenCV's INTER_CUBIC and torch without antialias differ.
+
+The rule is in `kernels`; `arrays` of numpy follow it in `sampling`. Here torch's own kernels do the
+work, and the same matrices while a graph is exported: runtimes differ in how they resize, and some
+are wrong (docs/export.md).
 """
+
+from collections.abc import Callable
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -14,11 +21,13 @@ from torch import Tensor
 from torch.overrides import handle_torch_function
 
 from ducos.arrays import Size
-from ducos.deferred import is_deferred
+from ducos.deferred import exporting, is_deferred
+from ducos.kernels import antialiased_weights, area_weights, nearest_index, padded_index
 
 LIKE_COLOUR = 0.07  # standard deviation of colours of one surface
 UNLIKE_WEIGHT = 0.01  # of a pixel of another colour
 FARTHER = 2.0  # exponent of depth in the weights of what fills a hole: see fill_holes
+LEVELS = 13  # of an exported graph, whose loops are fixed: maps of up to 2^13 pixels a side
 
 
 def bicubic(x: Tensor, size: Size) -> Tensor:
@@ -33,6 +42,8 @@ def bilinear(x: Tensor, size: Size) -> Tensor:
 
 def antialiased(x: Tensor, size: Size, mode: str) -> Tensor:
     """torch's antialiased "bicubic" or "bilinear", without its gaps."""
+    if exporting():
+        return by_matrices(x, size, lambda i, j, n, N: _antialiased(mode, i, j, n, N))
     if tuple(x.shape[-2:]) == tuple(size):
         return x
     if is_deferred(x):  # it knows how
@@ -47,7 +58,34 @@ def antialiased(x: Tensor, size: Size, mode: str) -> Tensor:
 
 def nearest(x: Tensor, size: Size) -> Tensor:
     """Value of the source pixel whose area holds the target pixel's centre."""
-    return F.interpolate(x, size=size, mode="nearest-exact")
+    for axis, N in ((-2, size[0]), (-1, size[1])):
+        index = nearest_index(torch.arange(N, device=x.device), x.shape[axis], N)
+        x = x.index_select(axis, index)
+    return x
+
+
+def area(x: Tensor, size: Size) -> Tensor:
+    """Mean of the pixels of (B, C, H, W) that each pixel of a smaller (B, C, h, w) touches."""
+    if exporting():
+        return by_matrices(x, size, area_weights)
+    return F.interpolate(x, size=(size[0], size[1]), mode="area")
+
+
+def by_matrices(x: Tensor, size: Size, weights: Callable[..., Tensor]) -> Tensor:
+    """(B, C, h, w) -> (B, C, H, W) by a matrix per axis, of sizes that only a graph's user knows;
+    weights: see `kernels`."""
+
+    def matrix(n: int, N: int) -> Tensor:
+        i, j = torch.arange(N, device=x.device)[:, None], torch.arange(n, device=x.device)[None]
+        return weights(i, j, n, N).to(x.dtype)
+
+    (h, w), (H, W) = x.shape[-2:], size
+    return matrix(h, H) @ (x @ matrix(w, W).transpose(0, 1))
+
+
+def _antialiased(mode: str, i: Tensor, j: Tensor, n: Any, N: Any) -> Tensor:
+    larger = torch.maximum(n, N) if isinstance(n, Tensor) else torch.sym_max(n, N)
+    return antialiased_weights(mode, i, j, n, N, larger)
 
 
 def low_size(size: Size, scale: float) -> Size:
@@ -97,9 +135,9 @@ def fill_holes(
     """
     smooth = continued(x, valid)
     known = valid > 0
-    if guide is None or bool(known.all()):
+    if guide is None or all_of(known):
         return smooth
-    guide = F.adaptive_avg_pool2d(guide, (x.shape[-2], x.shape[-1]))
+    guide = area(guide, (x.shape[-2], x.shape[-1]))
     weight = valid.to(x.dtype)
     typical = (weight * smooth).sum((2, 3), keepdim=True) / weight.sum((2, 3), keepdim=True)
     likely = (smooth / typical.clamp_min(torch.finfo(x.dtype).tiny)).clamp(0.05, 20) ** far
@@ -118,44 +156,76 @@ def fill_holes(
     return torch.where(found, mixed / total.clamp_min(torch.finfo(x.dtype).tiny), smooth)
 
 
+def precise(x: Tensor) -> Tensor:
+    """x in float64, where small differences of large numbers follow; Apple's GPUs have none."""
+    return x if x.device.type == "mps" else x.double()
+
+
+def number(n: int, like: Tensor) -> Tensor:
+    """A size as a tensor without axes: in a graph that is exported, sizes are not known."""
+    return torch.full((), n, dtype=like.dtype, device=like.device)
+
+
+def all_of(mask: Tensor) -> bool:
+    """Whether all of it is true, so that work can be saved. No if nobody can know: while a graph is
+    exported, or of tensors without values."""
+    return not exporting() and not mask.is_meta and bool(mask.all())
+
+
 def _next_valid(known: Tensor, axis: int, backwards: bool) -> tuple[Tensor, Tensor]:
     """Where, along an axis, the next valid pixel before (or behind) each of (B, 1, h, w) is, and
     how far; the distance is 0 if there is none, or if the pixel itself is valid."""
     n = known.shape[axis]
     index = torch.arange(n, device=known.device)
     index = (index[:, None] if axis == 2 else index).expand_as(known)
-    if backwards:
+    if exporting():
+        places = _running(torch.where(known, index, n if backwards else -1), axis, backwards)
+    elif backwards:
         places = torch.where(known, index, n).flip(axis).cummin(axis).values.flip(axis)
-        there = places < n
     else:
         places = torch.where(known, index, -1).cummax(axis).values
-        there = places >= 0
+    there = places < n if backwards else places >= 0
     return places.clamp(0, n - 1), torch.where(there, (places - index).abs(), 0)
 
 
-def continued(x: Tensor, valid: Tensor) -> Tensor:
+def _running(x: Tensor, axis: int, backwards: bool) -> Tensor:
+    """Running maximum (or, backwards, minimum) along an axis by doubling: no runtime has an
+    operator for it."""
+    n = x.shape[axis]
+    for level in range(LEVELS):
+        index = torch.arange(n, device=x.device) + (2**level if backwards else -(2**level))
+        other = x.index_select(axis, index.clamp(0, n - 1))
+        x = torch.minimum(x, other) if backwards else torch.maximum(x, other)
+    return x
+
+
+def continued(x: Tensor, valid: Tensor, levels: int = LEVELS) -> Tensor:
     """A smooth continuation of the valid pixels into holes (pull-push pyramid).
 
     Each level halves the map by averaging valid pixels only; holes take the bilinear value of the
-    next coarser level. x (B, 1, h, w); valid (B, 1, h, w), bool or weights in [0, 1].
+    next coarser level. x (B, 1, h, w); valid (B, 1, h, w), bool or weights in [0, 1]: those of the
+    levels below are weights, too, unless all of them are 0 or 1.
     """
     weight = valid.to(x.dtype)
-    weighted = valid.dtype != torch.bool
+    weighted = ((weight > 0) & (weight < 1)).flatten(1).any(1)[:, None, None, None]
+    return _continued(x, weight, weighted, levels)
+
+
+def _continued(x: Tensor, weight: Tensor, weighted: Tensor, levels: int) -> Tensor:
     valid = weight > 0
     x = torch.where(valid, x, torch.zeros_like(x))
-    if bool(valid.all()):
+    if levels == 0 or all_of(valid):
         return x
     h, w = x.shape[-2:]
-    if h == 1 and w == 1:
+    if not exporting() and h == 1 and w == 1:
         return x
     half = ((h + 1) // 2, (w + 1) // 2)
-    pooled_weight = F.adaptive_avg_pool2d(weight, half)
-    coarse_valid = pooled_weight > 0
+    pooled_weight = area(weight, half)
     safe_weight = pooled_weight.clamp_min(torch.finfo(x.dtype).tiny)
-    coarse = F.adaptive_avg_pool2d(weight * x if weighted else x, half) / safe_weight
-    coarse = torch.where(coarse_valid, coarse, torch.zeros_like(coarse))
-    below = pooled_weight if weighted else coarse_valid
-    return torch.where(valid, x, bilinear(continued(coarse, below), (h, w)))
+    coarse = area(weight * x, half) / safe_weight
+    coarse = torch.where(pooled_weight > 0, coarse, torch.zeros_like(coarse))
+    below = torch.where(weighted, pooled_weight, (pooled_weight > 0).to(x.dtype))
+    return torch.where(valid, x, bilinear(_continued(coarse, below, weighted, levels - 1), (h, w)))
 
 
 def pad_to_multiple(x: Tensor, multiple: int) -> Tensor:
@@ -165,6 +235,9 @@ def pad_to_multiple(x: Tensor, multiple: int) -> Tensor:
     pixel. Undo with ``y[..., :H, :W]``.
     """
     H, W = x.shape[-2:]
+    if exporting():
+        rows, columns = (axis.to(x.device) for axis in padded_axes((H, W), multiple))
+        return x.index_select(2, rows).index_select(3, columns)
     bottom, right = -H % multiple, -W % multiple
     if not bottom and not right:
         return x
@@ -177,14 +250,12 @@ def pad_to_multiple(x: Tensor, multiple: int) -> Tensor:
 def padded_axes(size: Size, multiple: int) -> tuple[Tensor, Tensor]:
     """Which row and which column of an image each one of `pad_to_multiple(image)` repeats."""
     H, W = size
-    bottom, right = -H % multiple, -W % multiple
-    mirrored = bottom < H and right < W
-
-    def axis(n: int, extra: int) -> Tensor:
-        index = torch.arange(n + extra)
-        return torch.where(index < n, index, 2 * (n - 1) - index if mirrored else n - 1)
-
-    return axis(H, bottom), axis(W, right)
+    tall, wide = ((n + multiple - 1) // multiple * multiple for n in size)
+    # As numbers in tensors: a graph that is exported decides by the size that it meets.
+    enough = [torch.full((), N) < torch.full((), 2 * n) for n, N in ((H, tall), (W, wide))]
+    mirrored = (enough[0] & enough[1]).long()
+    rows = padded_index(torch.arange(tall), H, mirrored)
+    return rows, padded_index(torch.arange(wide), W, mirrored)
 
 
 def moved(x: Tensor, right: int, down: int, beyond: float | None = None) -> Tensor:

@@ -9,7 +9,18 @@ from typing import Annotated, Any
 
 import typer
 
-from ducos.cli import batch, doctor, evaluate, installation, research, serve, synth, upscale, video
+from ducos.cli import (
+    batch,
+    doctor,
+    evaluate,
+    export,
+    installation,
+    research,
+    serve,
+    synth,
+    upscale,
+    video,
+)
 from ducos.errors import InputError
 
 app = typer.Typer(
@@ -30,6 +41,7 @@ app.command()(research.train)
 app.command("eval")(evaluate.evaluate)
 app.command("reproduce")(evaluate.reproduce_table)
 app.command("convert")(research.convert_weights)
+app.command()(export.export)
 app.command()(synth.synth)
 app.command("synth-assets")(synth.synth_assets)
 app.command()(installation.demo)

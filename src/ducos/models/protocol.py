@@ -13,8 +13,9 @@ from torch import Tensor, nn
 
 from ducos.models.prediction import Prediction
 
-Told = Mapping[str, str | Sequence[str]]
-"""Subject -> word for the whole batch, or one word for each of its maps: {"sensor": "tof"}."""
+Told = Mapping[str, str | Sequence[str] | Tensor]
+"""Subject -> word for the whole batch, or one word for each of its maps: {"sensor": "tof"}; or, in
+a graph, the place (B,) of each word among those that the network knows."""
 
 
 class Model(nn.Module):

@@ -29,19 +29,21 @@ class Hints(nn.Embedding):
         """The sum of what the subjects mean to a batch of `count` maps, (B, C, 1, 1)."""
         rows, start = [], 0
         for subject, known in self.subjects.items():
-            each = self.words(subject, told, count)
-            rows.append([start + self.place(subject, word) for word in each])
+            rows.append(start + self.places(subject, told, count))
             start += len(known)
-        index = torch.tensor(rows, device=self.weight.device)  # (subjects, B)
+        index = torch.stack(rows)  # (subjects, B)
         return self(index).sum(0)[:, :, None, None]
 
-    def words(self, subject: str, told: Told | None, count: int) -> list[str]:
-        """What `count` maps are told about a subject, one word each."""
+    def places(self, subject: str, told: Told | None, count: int) -> Tensor:
+        """Where what `count` maps are told about a subject stands among its words: (B,)."""
         given = (told or {}).get(subject, self.subjects[subject][0])
+        if isinstance(given, Tensor):
+            return given
         each = [given] * count if isinstance(given, str) else list(given)
         if len(each) != count:
             raise InputError(f"{count} maps are told {len(each)} words as their {subject}")
-        return each
+        places = [self.place(subject, word) for word in each]
+        return torch.tensor(places, device=self.weight.device)
 
     def place(self, subject: str, word: str) -> int:
         """Where a word stands among those of its subject."""

@@ -72,7 +72,7 @@ def predict(
     return Prediction(depth, aux)
 
 
-def doubted(low: Tensor, trust: Tensor, rgb: Tensor, far: float) -> Tensor:
+def doubted(low: Tensor, trust: Tensor, rgb: Tensor, far: Tensor | float) -> Tensor:
     """low (B, 1, h, w) without holes, by its trust (B, 1, h, w) in [0, 1].
 
     Holes are filled from what is trusted. A measurement that is trusted less than half as much as

@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from ducos.deferred import at_once, whole
+from ducos.deferred import at_once, exporting, whole
 from ducos.models.ducos.guide import applied, fits, shrunk
-from ducos.resize import Size, bicubic, bilinear
+from ducos.resize import Size, all_of, bicubic, bilinear, number, precise
 
 TAPS = 4
 
@@ -55,15 +55,18 @@ def window_of(low_size: Size, size: Size, like: Tensor) -> Window:
     """The window for a low-resolution map of `low_size` under an image of `size`."""
 
     def axis(n: int, N: int) -> tuple[Tensor, Tensor, Tensor]:
-        centre = (torch.arange(N, device=like.device, dtype=like.dtype) + 0.5) * (n / N) - 0.5
-        first = centre.floor()
+        # The centre of pixel i lies at ((2i + 1) n - N) / 2N. In whole numbers, so that no runtime
+        # rounds it to another neighbour; one more than the first neighbour, so that none is < 0.
+        centre = (2 * torch.arange(N, device=like.device) + 1) * n + N
+        after = centre // (2 * N)
+        phase = (centre - after * (2 * N)).to(like.dtype) / (2 * N)
         offsets = torch.arange(TAPS, device=like.device) - 1
-        index = first[:, None] + offsets  # (N, 4)
-        distance = (index - centre[:, None]).abs()
+        index = after[:, None] - 1 + offsets  # (N, 4)
+        distance = (offsets.to(like.dtype) - phase[:, None]).abs()
         near = 2 / 3 - distance**2 + distance**3 / 2
         far = (2 - distance).clamp_min(0) ** 3 / 6
         weight = torch.where(distance < 1, near, far)
-        return index.long().clamp(0, n - 1), weight, centre - first
+        return index.clamp(0, n - 1), weight, phase
 
     rows, weight_y, phase_y = axis(low_size[0], size[0])
     columns, weight_x, phase_x = axis(low_size[1], size[1])
@@ -135,11 +138,14 @@ def local_contrast(low: Tensor, window: Window) -> tuple[Tensor, Tensor]:
 
     Unlike the range of the neighbours they change smoothly as the window moves.
     """
-    centred = low - 0.5  # of a map in [0, 1]: keeps the difference of squares exact
+    # A difference of squares: in float32 its rounding, and with it the result, would differ from
+    # one runtime to the next by a thousandth of the range.
+    centred = precise(low) - 0.5
     mean = spline_mean(centred, window)
     variance = spline_mean(centred**2, window) - mean**2
-    rounding = 1e-7  # of the difference above in float32: a flat map has no contrast
-    return mean + 0.5, 2 * (variance - rounding).clamp_min(0).sqrt()
+    rounding = 1e-7  # of measurements in float32: a flat map has no contrast
+    contrast = 2 * (variance - rounding).clamp_min(0).sqrt()
+    return (mean + 0.5).to(low.dtype), contrast.to(low.dtype)
 
 
 def spline_logits(window: Window) -> Tensor:
@@ -173,7 +179,7 @@ class Around:
     def of(cls, rgb: Any, low: Any, valid: Tensor | None, sides: tuple[int, ...] = ()) -> "Around":
         """Of rgb (B, 3, H, W) and low (B, 1, h, w), which is regressed on it over `sides`."""
         size, low_size = ((x.shape[-2], x.shape[-1]) for x in (rgb, low))
-        if valid is not None and bool((valid == 1).all()):
+        if valid is not None and all_of(valid == 1):
             valid = None
         upsampled, fit = bicubic(low, size), None
         low = whole(low)
@@ -258,6 +264,13 @@ class Around:
         return applied(self._here(self.fit), self.rgb, self.up, self.contrast, self.sides)
 
     @property
-    def ratio(self) -> tuple[float, float]:
-        """Pixels of the image per low-resolution pixel, down and across."""
-        return self.size[0] / self.low.shape[-2], self.size[1] / self.low.shape[-1]
+    def ratio(self) -> Tensor:
+        """Pixels of the image per low-resolution pixel, down and across: (2,)."""
+        pairs = zip(self.size, self.low.shape[-2:])
+        return torch.stack([number(N, self.low) / number(n, self.low) for N, n in pairs])
+
+    def grows(self, by: float) -> bool | Tensor:
+        """Whether the larger ratio is at least this; in a graph that is exported, as a tensor."""
+        if exporting():
+            return self.ratio.amax() >= by
+        return max(N / n for N, n in zip(self.size, self.low.shape[-2:])) >= by

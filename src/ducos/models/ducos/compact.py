@@ -29,10 +29,11 @@ from ducos.models.prediction import Prediction
 from ducos.models.protocol import Model, Told
 from ducos.models.told import Hints
 from ducos.prompts import Prompt, PromptModel, run_prompt
-from ducos.resize import pad_to_multiple, padded_axes
+from ducos.resize import all_of, pad_to_multiple, padded_axes
 
 TAILS = ("mixing", "convolution")
 STAGES = 4
+NO_LIMIT = 1e9  # a tolerance that nothing exceeds
 
 
 class DuCosCompact(Model):
@@ -177,15 +178,11 @@ class DuCosCompact(Model):
         mode is faithful. Others owe nothing; None if that is so of all."""
         if self.hints is None or "mode" not in self.subjects:
             return None
-        words = self.hints.words("mode", told, len(around.low))
-        owes = [word == "faithful" for word in words]
-        if not any(owes):
+        places = self.hints.places("mode", told, around.low.shape[0])
+        free = places != self.hints.place("mode", "faithful")
+        if all_of(free):
             return None
-        tolerance = tolerated(around, noise)
-        if all(owes):
-            return tolerance
-        free = torch.tensor([not each for each in owes], device=tolerance.device)
-        return tolerance.masked_fill(free[:, None, None, None], torch.inf)
+        return tolerated(around, noise).masked_fill(free[:, None, None, None], NO_LIMIT)
 
     def start(
         self, rgb: Tensor, around: Around, told: Told | None, guess: Guess | None = None
@@ -195,7 +192,7 @@ class DuCosCompact(Model):
         if guess is not None and self.prior is not None:
             depth = depth + self.prior.start(guess, self.multiple)
         if self.hints is not None:
-            depth = depth + self.hints.shift(told, len(rgb)).to(depth.dtype)
+            depth = depth + self.hints.shift(told, rgb.shape[0]).to(depth.dtype)
         return kept(depth)
 
     def fuse(
@@ -239,7 +236,7 @@ class DuCosCompact(Model):
             )
         )
         position = [rows[None, :, :, None], columns[None, :, None, :]]  # each s values
-        ratio = around.low.new_tensor(around.ratio).log2()[None, :, None, None] / 4
+        ratio = around.ratio.log2()[None, :, None, None] / 4
         same = (x.expand(B, x.shape[1], h, w) for x in (*position, ratio))
         return torch.cat([cells, *same], 1)
 

@@ -13,7 +13,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from ducos.resize import Size, bilinear
+from ducos.deferred import exporting
+from ducos.resize import Size, area, bilinear, precise
 
 WINDOWS = {3: 1.0, 7: 2.0}
 """Side of the neighbourhood in measurements -> local contrasts that its depth may lie from bicubic.
@@ -26,7 +27,7 @@ HOLE = 1e-3  # weight of a filled-in value beside a measurement
 
 def shrunk(guide: Tensor, size: Size) -> Tensor:
     """Mean of the guide (B, n, H, W) in each pixel of a map of `size`."""
-    return F.interpolate(guide, size, mode="area")
+    return area(guide, size)
 
 
 def regress(guide: Tensor, low: Tensor, valid: Tensor | None, side: int = 3) -> Tensor:
@@ -37,7 +38,8 @@ def regress(guide: Tensor, low: Tensor, valid: Tensor | None, side: int = 3) -> 
         (B, n + 1, h, w): slopes and intercept, each the mean of the fits around a pixel.
     """
     n = guide.shape[1]
-    centred = low - 0.5  # of a map in [0, 1]: keeps differences of products exact
+    kind, guide, low = low.dtype, precise(guide), precise(low)  # differences of products follow
+    centred = low - 0.5
     one = torch.ones_like(low)
     weight = one if valid is None else valid.to(low.dtype) + HOLE
     x = guide.split(1, 1)
@@ -56,7 +58,7 @@ def regress(guide: Tensor, low: Tensor, valid: Tensor | None, side: int = 3) -> 
     intercept = y + 0.5
     for slope, m in zip(slopes, mean, strict=True):
         intercept = intercept - slope * m
-    return box_mean(torch.cat([*slopes, intercept], 1), side)
+    return box_mean(torch.cat([*slopes, intercept], 1), side).to(kind)
 
 
 def solve(matrix: Sequence[Sequence[Tensor]], right: Sequence[Tensor]) -> list[Tensor]:
@@ -82,7 +84,14 @@ def solve(matrix: Sequence[Sequence[Tensor]], right: Sequence[Tensor]) -> list[T
 
 
 def box_mean(x: Tensor, side: int) -> Tensor:
-    """Mean of the side × side pixels around each."""
+    """Mean of the side × side pixels around each; beyond the border, its pixels are repeated."""
+    if exporting():  # runtimes pool float32 only
+        for axis in (2, 3):
+            n = x.shape[axis]
+            around = [torch.arange(n) + step for step in range(-(side // 2), side // 2 + 1)]
+            near = [x.index_select(axis, i.clamp(0, n - 1).to(x.device)) for i in around]
+            x = torch.stack(near).sum(0) / side
+        return x
     beyond = (side // 2,) * 4
     return F.avg_pool2d(F.pad(x, beyond, mode="replicate"), side, 1)
 

@@ -15,7 +15,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from ducos.deferred import kept, local, whole
+from ducos.deferred import exporting, kept, local, whole
 from ducos.errors import InputError
 from ducos.models.ducos.around import (
     TAPS,
@@ -28,7 +28,7 @@ from ducos.models.ducos.around import (
 )
 from ducos.models.ducos.prior import Guess
 from ducos.models.prediction import Prediction
-from ducos.resize import bicubic
+from ducos.resize import area, bicubic
 
 MAPS = (TAPS**2, 1, 1, 1, 1, 1)  # logits, level, focus, detail, trust, doubt
 CACHED_ROWS = 16
@@ -66,6 +66,9 @@ def steepened(times: int, depth: Tensor, around: Around) -> Tensor:
     surroundings. A loss in depth rewards values between two surfaces where the edge's place is not
     known; to a user they are flying pixels.
     """
+    finer = around.grows(FINER)
+    if finer is False:
+        return depth
     steep = STEEP * around.contrast + 1e-6
     for _ in range(times):
         highest, lowest = F.max_pool2d(depth, 3, 1, 1), -F.max_pool2d(-depth, 3, 1, 1)
@@ -73,7 +76,7 @@ def steepened(times: int, depth: Tensor, around: Around) -> Tensor:
         gain = (span / steep).clamp(1e-3, 1) ** 2
         place = 2 * (depth - lowest) / span.clamp_min(1e-9) - 1  # -1 lowest, 1 highest
         raised = torch.tanh(gain * place) / torch.tanh(gain)
-        depth = depth + 0.5 * span * (raised - place)
+        depth = depth + finer * 0.5 * span * (raised - place)
     return depth
 
 
@@ -97,7 +100,7 @@ def beyond_tolerance(depth: Tensor, around: Around, tolerance: Tensor) -> Tensor
     """What depth (B, 1, H, W), shrunk by area, lacks of each measurement beyond the tolerance,
     (B, 1, h, w)."""
     low, valid = around.low, around.valid
-    missing = low - whole(F.interpolate(kept(depth), size=tuple(low.shape[-2:]), mode="area"))
+    missing = low - whole(area(kept(depth), (low.shape[-2], low.shape[-1])))
     excess = missing - torch.minimum(torch.maximum(missing, -tolerance), tolerance)
     return excess if valid is None else excess * valid
 
@@ -119,8 +122,7 @@ def tolerated(around: Around, noise: Tensor | None) -> Tensor:
     """
     low = around.low
     highest, lowest = F.max_pool2d(low, 3, 1, 1), -F.max_pool2d(-low, 3, 1, 1)
-    down, across = around.ratio
-    grown = 1 - 1 / max(down * across, 1.0)
+    grown = 1 - 1 / around.ratio.prod().clamp_min(1)
     spread = highest - lowest
     tolerance = OPERATOR * grown * spread
     if noise is None:
@@ -225,7 +227,7 @@ class MixingTail(nn.Module):
             depth = kept(corrected, over=depth)
         depth = local(within_reach, depth, around, channels=1)
         aux = {"sigma": sigma} if guess is None else {"sigma": sigma, "leaned": leaned}
-        if self.steepenings and max(around.ratio) >= FINER:
+        if self.steepenings:
             steeper = partial(steepened, self.steepenings)
             depth = kept(local(steeper, depth, around, channels=1, reach=self.steepenings))
         if tolerance is not None:
@@ -263,8 +265,9 @@ class MixingTail(nn.Module):
         prior = spline_logits(around.window)
         neighbours, hole = around.neighbours, around.filled_in
         # Away from training, a few rows at a time stay in the processor's cache: twice as fast.
-        step = H if torch.is_grad_enabled() else CACHED_ROWS
-        strips = [slice(top, top + step) for top in range(0, H, step)]
+        in_one = torch.is_grad_enabled() or exporting()
+        tops = () if in_one else range(0, H, CACHED_ROWS)
+        strips = [slice(top, top + CACHED_ROWS) for top in tops] or [slice(None)]
         weights = torch.cat(
             [
                 self.weigh(

@@ -1,0 +1,63 @@
+"""`ducos export`: a network as a file for other runtimes, measured against torch at once."""
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from ducos.cli.options import Json, takes_options
+from ducos.cli.progress import waiting, wide_console
+from ducos.files import check_output
+from ducos.upscaling import Options
+
+
+@takes_options("model", "accept_noncommercial")
+def export(
+    options: Options,
+    out: Annotated[Path, typer.Option("-o", "--out", help="File to write: .onnx or .xml.")],
+    to: Annotated[str, typer.Option(help="Format: onnx or openvino.")] = "onnx",
+    half: Annotated[
+        bool, typer.Option("--half", help="Store weights as 16-bit floats: half the size.")
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """Write a network for another runtime: the whole prediction, for any size.
+
+    The file is run on six pairs and compared with torch. If it differs by more than 1e-4 of the
+    range, nothing is written.
+
+    Example: ducos export --to onnx -o ducos-tiny.onnx
+    """
+    check_output(out)
+    with waiting("exporting", quiet=as_json):
+        from ducos.export import export as write
+        from ducos.export import format_of
+        from ducos.models import read_about
+        from ducos.upscaling import default_model, find_weights, load
+
+        format_of(to, out)
+        path = find_weights(options.model)
+        stated = {} if path is None else read_about(path)
+        about = {"model": str(options.model or default_model())}
+        about |= {key: stated[key] for key in ("version", "licence") if key in stated}
+        network = load(options.model, accept_noncommercial=options.accept_noncommercial)
+        rows = write(network, to, out, about=about, half=half)
+    if as_json:
+        print(json.dumps({"out": str(out), "parity": [_plain(row) for row in rows]}))
+        return
+    from rich.table import Table
+
+    table = Table("pair", "image", "map", "depth", "sigma", "source", box=None)
+    for row in map(_plain, rows):
+        table.add_row(*(f"{x:.1e}" if isinstance(x, float) else str(x) for x in row.values()))
+    wide_console().print(table)
+    print("differences from torch: depth and sigma as shares of the range, source in pixels")
+    print(f"wrote {out}, {out.stat().st_size / 1e6:.1f} MB")
+
+
+def _plain(row: Any) -> dict[str, Any]:
+    (H, W), (h, w) = row.pair.image, row.pair.low
+    sizes = {"image": f"{W}x{H}", "map": f"{w}x{h}"}
+    found = {"depth": row.depth, "sigma": row.sigma, "source": row.source}
+    return {"pair": row.pair.name, **sizes, **found}

@@ -1,0 +1,197 @@
+"""Files of other runtimes: how each is written, and how it is run again to be measured.
+
+The graph of `WholePass` is traced once, by torch's tracer, with every size left open. It holds no
+operator that resizes: OpenVINO leaves `antialias` out of ONNX's Resize, and so was wrong by most of
+the range. Matrices resample instead (`resize.by_matrices`).
+"""
+
+import json
+import os
+import warnings
+from collections.abc import Callable
+from copy import deepcopy
+from dataclasses import replace
+from hashlib import sha256
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from torch import nn
+
+from ducos.errors import InputError, needed, one_line
+from ducos.export.parity import Agreement, Pair, Run, measured, refuse_if_wrong, scene
+from ducos.export.whole_pass import INPUTS, OUTPUTS, WholePass
+from ducos.files import atomic_write
+
+OPSET = 18
+TRACED = Pair("traced", (52, 71), (13, 19), holes=0.1, batch=2)
+MAPS = {"image": ("height", "width"), "depth": ("rows", "columns"), "trust": ("rows", "columns")}
+FORMAT = "ducos-export-1"
+
+
+class Format(NamedTuple):
+    """suffix: of its files; write(graph as ONNX, path); open(path) -> how to run it; about."""
+
+    suffix: str
+    write: Callable[[bytes, Path], None]
+    open: Callable[[Path], Run]
+    about: str
+
+
+def onnx_graph(model: nn.Module, about: dict[str, Any]) -> bytes:
+    """The whole prediction as an ONNX file; about: what its header is to say."""
+    onnx = needed("onnx", "export")
+    whole = WholePass(model).eval()
+    feed = {name: torch.tensor(value) for name, value in scene(TRACED).items()}
+    axes: dict[str, dict[int, str]] = {name: {0: "batch"} for name in INPUTS}
+    for name, (rows, columns) in MAPS.items():
+        axes[name] |= {2: rows, 3: columns}
+    axes |= {name: {0: "batch", 2: "height", 3: "width"} for name in OUTPUTS}
+    try:
+        with warnings.catch_warnings(), torch.no_grad(), TemporaryDirectory() as folder:
+            place = Path(folder) / "graph.onnx"
+            warnings.simplefilter("ignore")  # of the tracer, about constants; parity is measured
+            torch.onnx.export(
+                whole,
+                tuple(feed[name] for name in INPUTS),
+                place,
+                input_names=list(INPUTS),
+                output_names=list(OUTPUTS),
+                dynamic_axes=axes,
+                opset_version=OPSET,
+                dynamo=False,
+            )
+            graph = onnx.load(place)
+    except (RuntimeError, TypeError, ValueError, IndexError) as problem:
+        raise InputError(
+            f"{type(model).__name__} cannot be exported: {one_line(problem)}; choose ducos-tiny or "
+            "another model of docs/export.md"
+        ) from None
+    subjects = {subject: list(words) for subject, words in whole.network.subjects.items()}
+    header = {"format": FORMAT, "words": json.dumps(subjects), "about": json.dumps(about)}
+    onnx.helper.set_model_props(graph, header)
+    return graph.SerializeToString()
+
+
+def in_half(graph: bytes) -> bytes:
+    """The same ONNX file with weights stored as 16-bit floats; it still computes with 32."""
+    onnx = needed("onnx", "export")
+    model = onnx.load_from_string(graph)
+    casts = []
+    for tensor in model.graph.initializer:
+        if tensor.data_type != onnx.TensorProto.FLOAT or len(tensor.dims) < 2:
+            continue
+        name, values = tensor.name, onnx.numpy_helper.to_array(tensor)
+        tensor.CopyFrom(onnx.numpy_helper.from_array(values.astype(np.float16), f"{name}_half"))
+        cast = onnx.helper.make_node("Cast", [tensor.name], [name], to=onnx.TensorProto.FLOAT)
+        casts.append(cast)
+    nodes = [*casts, *model.graph.node]
+    del model.graph.node[:]
+    model.graph.node.extend(nodes)
+    return model.SerializeToString()
+
+
+def rounded(model: nn.Module) -> nn.Module:
+    """The same model with its weights as `in_half` stores them."""
+    other = deepcopy(model)
+    with torch.no_grad():
+        for weights in other.parameters():
+            if weights.ndim > 1:
+                weights.copy_(weights.half())
+    return other
+
+
+def run_onnx(path: Path) -> Run:
+    """An ONNX file in onnxruntime."""
+    runtime = needed("onnxruntime", "export")
+    options = runtime.SessionOptions()
+    options.intra_op_num_threads = torch.get_num_threads()
+    session = runtime.InferenceSession(os.fspath(path), options, providers=["CPUExecutionProvider"])
+    taken = {each.name for each in session.get_inputs()}
+    return lambda feed: tuple(session.run(None, {k: v for k, v in feed.items() if k in taken}))
+
+
+def write_onnx(graph: bytes, path: Path) -> None:
+    """As it is."""
+    path.write_bytes(graph)
+
+
+def run_openvino(path: Path) -> Run:
+    """An .xml or .onnx file in OpenVINO."""
+    openvino = needed("openvino", "export")
+    # By default OpenVINO may compute with 16 bits where the processor can.
+    compiled = openvino.Core().compile_model(
+        os.fspath(path), "CPU", {"INFERENCE_PRECISION_HINT": "f32"}
+    )
+    taken = {name for each in compiled.inputs for name in each.get_names()}
+
+    def run(feed: dict[str, Any]) -> tuple[Any, ...]:
+        said = compiled({name: value for name, value in feed.items() if name in taken})
+        return tuple(said[name] for name in OUTPUTS)
+
+    return run
+
+
+def write_openvino(graph: bytes, path: Path) -> None:
+    """An .xml file with its weights in a .bin file beside it."""
+    openvino = needed("openvino", "export")
+    read = openvino.Core().read_model(graph)
+    openvino.save_model(read, os.fspath(path), compress_to_fp16=False)
+
+
+FORMATS = {
+    "onnx": Format(".onnx", write_onnx, run_onnx, "onnxruntime, in C++, Python or a browser"),
+    "openvino": Format(".xml", write_openvino, run_openvino, "OpenVINO; weights in a .bin beside"),
+}
+
+
+def export(
+    model: nn.Module, to: str, out: Path, *, about: dict[str, Any], half: bool = False
+) -> list[Agreement]:
+    """Write a model for another runtime, if that then says what torch says; else refuse.
+
+    Args:
+        to: one of FORMATS. half: store weights as 16-bit floats.
+        about: what the header is to say, such as the licence.
+
+    Returns:
+        How far the file is from torch, pair by pair.
+    """
+    kind = format_of(to, out)
+    graph = onnx_graph(model, about)
+    stored = model
+    if half:
+        graph, stored = in_half(graph), rounded(model)
+    with atomic_write(out) as temporary:  # which has the suffix of `out`: runtimes go by it
+        beside = temporary.with_suffix(".bin")  # OpenVINO's weights
+        try:
+            kind.write(graph, temporary)
+            run = kind.open(temporary)
+            rows = measured(stored, run)
+            refuse_if_wrong(rows)
+            if half:  # what the rounding of the weights costs: to be known, not to be refused
+                full = max(measured(model, run), key=lambda row: row.depth)
+                named = replace(full.pair, name=f"against full weights: {full.pair.name}")
+                rows.append(full._replace(pair=named))
+            if beside.exists():
+                beside.replace(out.with_suffix(".bin"))
+        finally:
+            beside.unlink(missing_ok=True)
+    return rows
+
+
+def format_of(to: str, out: Path) -> Format:
+    """The format of that name; the file must have its suffix."""
+    if to not in FORMATS:
+        raise InputError(f"unknown format {to!r}; choose one of: {', '.join(FORMATS)}")
+    kind = FORMATS[to]
+    if out.suffix.lower() != kind.suffix:
+        raise InputError(f"{to} files end in {kind.suffix}, got {out}; name it so")
+    return kind
+
+
+def digest(path: Path) -> str:
+    """SHA-256 of a file: an exported one says of which weights it was made."""
+    return sha256(path.read_bytes()).hexdigest()
