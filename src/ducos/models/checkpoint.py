@@ -4,7 +4,9 @@ A weight file carries in its metadata the model's name and keyword arguments, th
 licence and whatever else its maker states; `load` needs nothing besides the file.
 """
 
+import hashlib
 import json
+import re
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -96,6 +98,7 @@ def load_model(path: Path, *, accept_noncommercial: bool = False) -> tuple[Model
     try:
         spec = ModelSpec(**parsed(header["spec"], path))
         about = parsed(header.get("about", "{}"), path)
+        tensors = on_base(tensors, about, path)
         # Terms are accepted by the user, never by a file.
         spec.prompt_options.pop("accept_noncommercial", None)
         check_justified(spec, tensors, path)
@@ -110,6 +113,22 @@ def load_model(path: Path, *, accept_noncommercial: bool = False) -> tuple[Model
         raise InputError(f"{path} has a broken header ({reason}); write it again") from None
     load_strictly(model, tensors, path)
     return model.eval(), spec, about
+
+
+def on_base(tensors: dict[str, Tensor], about: dict, path: Path) -> dict[str, Tensor]:
+    """The tensors of a file that holds only a part of a network, with those of the file beside it
+    that it was trained on: `base` and its `base_sha256` in what the maker states."""
+    base = about.get("base")
+    if base is None:
+        return tensors
+    if not re.fullmatch(r"[a-z0-9-]{1,40}", str(base)):
+        raise InputError(f"{path} names an impossible base; write it again")
+    beside = Path(path).with_name(f"{base}.safetensors")
+    if not beside.is_file():
+        raise InputError(f"{path} needs {beside.name} beside it; put it there")
+    if hashlib.sha256(beside.read_bytes()).hexdigest() != about.get("base_sha256"):
+        raise InputError(f"{path} was trained on another version of {base}; take both of one")
+    return {**read_tensors(beside)[0], **tensors}
 
 
 def load_strictly(model: nn.Module, weights: dict[str, Tensor], path: Path) -> None:
