@@ -270,7 +270,11 @@ def test_a_killed_batch_goes_on_without_loss(tmp_path: Path, capsys: pytest.Capt
     assert (summary["kept"], summary["made"]) == (len(finished), 40 - len(finished))
     assert finished.items() <= times(out).items()
     assert len(results(out)) == len(results(out / "preview")) == 40
-    assert {path.name for path in out.iterdir()} - set(times(out)) == {"journal.jsonl", "preview"}
+    assert {path.name for path in out.iterdir()} - set(times(out)) == {
+        "journal.jsonl",
+        "journal.damaged",  # the torn line, set aside
+        "preview",
+    }
 
     reference = run_batch(find_pairs(folder).pairs[-2:], tmp_path / "reference", options=BICUBIC)
     for name, content in results(reference.out).items():

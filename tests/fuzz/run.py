@@ -24,6 +24,10 @@ from tests.fuzz.mutators import mutated, npz_with
 from tests.fuzz.readers import Reader, readers
 from tests.places import REPOSITORY
 
+# A test before may have told this process's children to import nothing from the current folder.
+WITH_TESTS = {k: v for k, v in os.environ.items() if k != "PYTHONSAFEPATH"}
+WITH_TESTS["PYTHONPATH"] = str(REPOSITORY)
+
 GROWTH = 1_000_000  # kilobytes
 
 
@@ -91,7 +95,7 @@ def fuzz(name: str, first: int, seconds: float, most: int, keep: Path) -> tuple[
             words = [name, str(first + count), str(until - time.monotonic()), str(most - count)]
             ended = subprocess.run(
                 [sys.executable, "-m", "tests.fuzz.run", "--here", *words, place],
-                cwd=REPOSITORY, stdout=subprocess.PIPE, text=True, check=False,
+                cwd=REPOSITORY, env=WITH_TESTS, stdout=subprocess.PIPE, text=True, check=False,
             )  # fmt: skip
             said = [json.loads(line) for line in ended.stdout.splitlines()]
             for each in said:

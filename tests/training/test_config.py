@@ -196,7 +196,10 @@ def test_augmentations_are_read_and_the_rest_has_its_default(write) -> None:
 @pytest.mark.parametrize(
     ("override", "told"),
     [
-        ("data.augmentations.fog=0.5", "unknown augmentation 'fog'; choose of: zoom, shift, flip"),
+        (
+            "data.augmentations.fog=0.5",
+            "unknown augmentation 'fog'; choose of: zoom, prior, shift",
+        ),
         ("data.augmentations.colour=true", "colour is 0 to 1"),
         ("data.augmentations.flip=0.5", "flip is true or false"),
         (

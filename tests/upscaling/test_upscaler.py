@@ -54,7 +54,7 @@ def test_help_and_signature_of_super_resolve_come_from_the_options() -> None:
         ({"model": "nope"}, "unknown model"),
         ({"mask": "no.png"}, "does not exist"),
         ({"confidence": "no.png"}, "does not exist"),
-        ({"field_of_view": 200.0}, "0 to 180 degrees"),
+        ({"field_of_view": 200.0}, "0.01 to 179.9 degrees"),
         ({"extrinsics": Path(__file__)}, "registration needs all of"),
     ],
     ids=lambda case: next(iter(case)) if isinstance(case, dict) else "",

@@ -18,7 +18,7 @@ from ducos.children import environment, python_program
 from ducos.errors import InputError, needed, one_line
 from ducos.files import existing_file
 
-LONGEST = 4 << 20  # bytes; a camera has a few hundred
+LONGEST = 1_000_000  # bytes; a camera has a few hundred
 FORMS = (
     "JSON, YAML (ROS camera_info, OpenCV), XML (OpenCV), text (3×3, 4×4 or fx fy cx cy), .npy,"
     " .npz, .mat, COLMAP's cameras.txt, or a photograph with EXIF"
@@ -60,7 +60,7 @@ def read_table(path: str | Path) -> dict[str, Any]:
     source = existing_file(path)
     reader = READERS.get(source.suffix.lower(), read_words)
     if source.stat().st_size > LONGEST and reader is not read_photograph:
-        raise InputError(f"{path} is {source.stat().st_size >> 20} MB long; a camera file is small")
+        raise InputError(f"{path} is longer than {LONGEST} bytes; is it the right file?")
     try:
         table = reader(source)
     except InputError:

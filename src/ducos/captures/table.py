@@ -2,7 +2,6 @@
 
 from collections import Counter
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 
 from ducos.captures.frame import Capture, Frame, FrameRef, measured
@@ -120,10 +119,16 @@ def read_frame(pair: FramePair, unit: str = "auto", scale: float | None = None) 
     return Frame(pair.rgb, low)
 
 
-@lru_cache(maxsize=2)
+_OPEN: dict[tuple[str, Path], Capture] = {}
+
+
 def opened(layout: str, path: Path) -> Capture:
     """A recording, open; the last two stay so, since frames are asked for one by one."""
-    return IMPORTERS[layout].build(path)
+    if (layout, path) not in _OPEN:
+        while len(_OPEN) > 1:
+            _OPEN.pop(next(iter(_OPEN))).close()
+        _OPEN[layout, path] = IMPORTERS[layout].build(path)
+    return _OPEN[layout, path]
 
 
 def contents(folder: Path) -> str:

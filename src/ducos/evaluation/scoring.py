@@ -25,7 +25,7 @@ from ducos.evaluation.error_maps import Sheets
 from ducos.evaluation.protocols import UNITS, Protocol, find
 from ducos.evaluation.results import Row, known, write_results
 from ducos.files import WRITTEN_AS, check_output, read_depth, write_depth
-from ducos.models import Prediction
+from ducos.models import Model, Prediction, Told
 from ducos.normalise import Range, range_of
 from ducos.upscaling import Options, load, super_resolve
 
@@ -200,18 +200,22 @@ def run_network(network: nn.Module, protocol: Protocol, options: Options, case: 
     return np.asarray(result.depth)
 
 
-class ToldTheRange(nn.Module):
+class ToldTheRange(Model):
     """A model whose [0, 1] is the ground truth's range instead of the input's.
 
     For protocols that leak it, and only here: nothing a user runs ever sees a ground truth.
     """
+
+    bounded = False  # the truth it is told of may lie far from the input that the protocol made
 
     def __init__(self, model: nn.Module, own: Range, told: Range):
         super().__init__()
         self.model, self.own, self.told = model, own, told
         self.training = model.training  # so that whoever restores the mode restores the model's
 
-    def forward(self, rgb: Tensor, low: Tensor, valid: Tensor | None = None) -> Prediction:
+    def forward(
+        self, rgb: Tensor, low: Tensor, valid: Tensor | None = None, told: Told | None = None
+    ) -> Prediction:
         prediction = self.model(rgb, self.told.apply(self.own.undo(low)), valid)
         return Prediction(self.own.apply(self.told.undo(prediction.depth)))
 

@@ -30,6 +30,7 @@ class Model(nn.Module):
         deviation of low.
     takes_prior: its `forward` also takes `prior=`, (B, 1, H, W): any relative depth of the image.
     in_strips: its `forward` also takes deferred maps (see `ducos.deferred`).
+    bounded: its results are kept near the range of the measurements.
     prompt: its foundation model, or None.
     """
 
@@ -40,6 +41,7 @@ class Model(nn.Module):
     takes_noise: bool = False
     takes_prior: bool = False
     in_strips: bool = False
+    bounded: bool = True
     prompt: Any
 
     def __init__(self) -> None:

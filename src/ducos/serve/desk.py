@@ -36,6 +36,10 @@ class Handed:
         confidence: Annotated[
             UploadFile | None, File(description="How far each measurement is trusted.")
         ] = None,
+        prior: Annotated[
+            UploadFile | None,
+            File(description="Relative depth of the image from any monocular model."),
+        ] = None,
         depth_intrinsics: Annotated[
             UploadFile | None, File(description="JSON of the depth camera, to register.")
         ] = None,
@@ -57,6 +61,7 @@ class Handed:
         further = {
             "mask": mask,
             "confidence": confidence,
+            "prior": prior,
             "depth_intrinsics": depth_intrinsics,
             "rgb_intrinsics": rgb_intrinsics,
             "extrinsics": extrinsics,

@@ -16,10 +16,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from ducos.children import ONE_THREAD, environment, python_module
 from ducos.serve.problems import Problem
 from ducos.serve.settings import Settings
 
-ONE_THREAD = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 LONGEST_LINE = 1 << 24
 PATIENCE = 300.0  # seconds for a process to become ready
 FAILURES = 3  # starts in a row that fail before requests are refused
@@ -170,12 +170,10 @@ class Seat:
         settings = self.pool.settings
         # A group of its own: Ctrl-C in the terminal is for the server, which ends its workers.
         self.process = await asyncio.create_subprocess_exec(
-            sys.executable,
-            "-m",
-            "ducos.serve.worker",
+            *python_module("ducos.serve.worker"),
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
-            env={**os.environ, **ONE_THREAD},
+            env=environment(ONE_THREAD),
             limit=LONGEST_LINE,
             start_new_session=True,
         )

@@ -79,7 +79,8 @@ class Settings:
 
 def runnable_models() -> dict[str, str]:
     """All models that run without further weights."""
-    return {row["name"]: row["name"] for row in model_rows() if row["runs"] == "now"}
+    names = [row["name"] for row in model_rows() if row["runs"] == "now"]
+    return {name: name for name in sorted(names, key=lambda name: name != default_model())}
 
 
 def listed_models(given: list[str]) -> dict[str, str]:

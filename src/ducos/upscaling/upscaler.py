@@ -102,7 +102,8 @@ class Upscaler:
         noise = noise_of(low) if options.noise is None else options.noise
         with computing(options.threads), self.evaluating():
             prediction = self.predict(image, low, steps, options, noise, progress)
-        tensors, residual = finished(prediction, low, steps, options)
+        bounds = allowed_range(low) if as_model(self.network).bounded else None
+        tensors, residual = finished(prediction, low, steps, options, bounds)
         maps: dict[str, Any] = dict(tensors)
         if not is_tensor(depth):
             maps = {key: None if value is None else value.numpy() for key, value in tensors.items()}
@@ -201,12 +202,19 @@ def in_colour_camera(
 
 
 def finished(
-    prediction: Prediction, low: DepthMap, steps: tuple[int, int], options: Options
+    prediction: Prediction,
+    low: DepthMap,
+    steps: tuple[int, int],
+    options: Options,
+    bounds: tuple[float, float] | None,
 ) -> tuple[dict[str, Tensor | None], float]:
-    """Maps of the result by name, (H, W) each, on the picture; and the residual."""
+    """Maps of the result by name, (H, W) each, on the picture; and the residual.
+
+    bounds: lowest and highest value that it may hold; None: any.
+    """
     measured, valid = as_tensors(low)
     full = prediction.depth.cpu()
-    full = full.clamp(*allowed_range(low))
+    full = full if bounds is None else full.clamp(*bounds)
     residual = disagreement(full, measured, valid)
     source = trace(valid, (full.shape[-2], full.shape[-1]))
     sigma = prediction.aux.get("sigma")
