@@ -6,7 +6,7 @@
 
 Method: a copy of the repository, in which cosmic-ray makes one change at a time (another operator,
 number, condition, a decorator or `not` less) and runs the tests of that module. A change that no
-test notices has survived; each is printed as a diff. docs/findings.md says what was found.
+test notices has survived; each is printed as a diff.
 """
 
 import argparse
