@@ -13,7 +13,7 @@ FILES = sorted(WEIGHTS.glob("*.safetensors"))
 
 
 def test_there_are_weights_and_they_are_the_default() -> None:
-    assert [path.stem for path in FILES] == ["ducos-tiny"]
+    assert [path.stem for path in FILES] == ["ducos-small", "ducos-tiny"]
     assert default_model() == "ducos-tiny"
 
 
