@@ -5,10 +5,11 @@ machine slows all of them alike; CPU time of the process (time.process_time), me
 Weights are random but those of `ducos-tiny`: cost does not depend on them. Ratios are to FDSR, the
 strongest small baseline.
 
-    python benchmarks/cost.py [--rounds 5] [--models fdsr,ducos-tiny,fdkn]
+    python benchmarks/cost.py [--rounds 5] [--models fdsr,ducos-tiny,fdkn] [--json]
 """
 
 import argparse
+import json
 import statistics
 import time
 
@@ -23,6 +24,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--models", default="fdsr,ducos-tiny,fdkn,djf")
     parser.add_argument("--scale", type=int, default=8)
+    parser.add_argument("--json", action="store_true", help="print JSON alone")
     options = parser.parse_args()
     torch.set_num_threads(1)
     torch.manual_seed(0)
@@ -40,6 +42,13 @@ def main() -> None:
                 model(rgb, low)
                 if turn:
                     seconds[name].append(time.process_time() - started)
+    if options.json:
+        rows = [
+            {"model": n, "parameters": parameter_count(m), "seconds": statistics.median(seconds[n])}
+            for n, m in models.items()
+        ]
+        print(json.dumps({"rows": rows}))
+        return
     print(__doc__.split("\n\n")[1])
     reference = statistics.median(seconds.get("fdsr", [float("nan")]))
     print(f"\n{'model':16} {'parameters':>12} {'CPU s':>8} {'/ FDSR':>8}")

@@ -1,0 +1,304 @@
+"""The tables of README.md and docs/results.md, from the stored runs (see results.py)."""
+
+import json
+import re
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import ducos.evaluation.published as published
+from ducos.upscaling import version_of
+
+REPOSITORY = Path(__file__).parent.parent
+STORED = REPOSITORY / "docs" / "results"
+README, PAGE = REPOSITORY / "README.md", REPOSITORY / "docs" / "results.md"
+HOME = REPOSITORY / "docs" / "index.md"
+OURS = "ducos-tiny"
+SETS = {"middlebury30": "middlebury", "lu6": "lu", "nyu57": "nyu"}
+NAMES = {
+    "bicubic": "bicubic",
+    OURS: "**ducos-tiny**",
+    "fdkn": "FDKN, released weights",
+    "dornet-t": "DORNet-T, released weights",
+    "fdsr": "FDSR",
+}
+PAPERS = {
+    "ducos": ("*DuCos, the paper's table*", "synthetic"),
+    "fdsr": ("*FDSR, the paper's table*", "synthetic"),
+    "fdkn": ("*FDKN, the paper's table*", "synthetic"),
+    "wave": ("*WAVE, its table*", "synthetic_wave"),
+}
+Rows = list[dict[str, Any]]
+
+
+# -------------------------------------------------------------------------------- what is stored
+
+
+@cache
+def reports() -> tuple[dict[str, Any], ...]:
+    """Every stored run, by name."""
+    return tuple(json.loads(p.read_text(encoding="utf-8")) for p in sorted(STORED.glob("*.json")))
+
+
+def report(name: str) -> dict[str, Any]:
+    """One run; empty if it has not been made."""
+    return next((each for each in reports() if each["run"] == name), {})
+
+
+def rmse(model: str, dataset: str, scale: int) -> float | None:
+    """Of any run that measured it; published figures are none of these."""
+    for each in reports():
+        for row in each.get("rows", []):
+            if (row["model"], row.get("dataset"), row.get("scale")) == (model, dataset, scale):
+                return float(row["rmse"])
+    return None
+
+
+def printed(method: str, table: str, dataset: str, scale: int) -> float | None:
+    """What a paper prints."""
+    rows = published.table(table).rows
+    found = [r.rmse for r in rows if (r.method, r.dataset, r.scale) == (method, dataset, scale)]
+    return found[0] if found else None
+
+
+def capture_rows(model: str) -> Rows:
+    """The cases of cameras' maps that were measured for a model."""
+    return [
+        row
+        for each in reports()
+        for row in each.get("rows", [])
+        if row["model"] == model and str(row.get("case", "")).startswith("captures")
+    ]
+
+
+# -------------------------------------------------------------------------------- cells
+
+
+def number(value: float | None, digits: int = 2) -> str:
+    return "–" if value is None else f"{value:.{digits}f}"
+
+
+def levels(values: list[float | None]) -> str:
+    """Errors at rising scales; a dash for all if none is known."""
+    return " / ".join(map(number, values)) if any(values) else "–"
+
+
+def shares(values: list[float | None], bases: list[float | None]) -> str:
+    """Errors as shares of bicubic's."""
+    return levels([v / b if v and b else None for v, b in zip(values, bases)])
+
+
+def harmed(model: str) -> str:
+    """`0 of 28`, and at which ratio if not at all of them."""
+    rows = capture_rows(model)
+    if not rows:
+        return "–"
+    cases = sum(row["images"] for row in rows)
+    ratios = sorted(int(row["case"].rpartition("_x")[2]) for row in rows)
+    where = "" if len(ratios) == 4 else " at " + " ".join(f"×{each}" for each in ratios)
+    return f"{sum(row['harmed'] for row in rows):.0f} of {cases}{where}"
+
+
+def seconds(model: str) -> str:
+    rows = [row for row in report("cost").get("rows", []) if row["model"] == model]
+    return number(rows[0]["seconds"]) if rows else "–"
+
+
+def label(model: str) -> str:
+    """A model with the version that was measured."""
+    if model != OURS:
+        return NAMES[model]
+    return f"**{measured_version()}**"
+
+
+def measured_version() -> str:
+    versions = {r["weights"] for r in reports() if r["weights"].startswith(OURS)}
+    return ", ".join(sorted(versions)) or OURS
+
+
+def caution() -> str:
+    """A sentence if figures are not of the weights that the package holds; else nothing."""
+    embedded = f"{OURS} {version_of(OURS)}"
+    if measured_version() == embedded:
+        return ""
+    return (
+        f"\nThe embedded weights are `{embedded}`; figures of other versions are named with"
+        " theirs and have not been measured again yet.\n"
+    )
+
+
+def photographs(model: str, scales: tuple[int, ...]) -> list[str]:
+    """Middlebury and Lu in levels, NYU as a share of bicubic's error, of a measured model."""
+    every = {place: [rmse(model, place, s) for s in scales] for place in SETS}
+    bases = [rmse("bicubic", "nyu57", s) for s in scales]
+    nyu = levels([1.0 for _ in scales]) if model == "bicubic" else shares(every["nyu57"], bases)
+    return [levels(every["middlebury30"]), levels(every["lu6"]), nyu]
+
+
+def papers(method: str, table: str, scales: tuple[int, ...]) -> list[str]:
+    """The same of a published row."""
+    every = {name: [printed(method, table, name, s) for s in scales] for name in SETS.values()}
+    bases = [rmse("bicubic", "nyu449", s) for s in scales]
+    return [levels(every["middlebury"]), levels(every["lu"]), shares(every["nyu"], bases)]
+
+
+def lines(head: list[str], rows: list[list[str]]) -> str:
+    """A table in Markdown."""
+    out = ["| " + " | ".join(head) + " |", "|---" * len(head) + "|"]
+    return "\n".join([*out, *("| " + " | ".join(row) + " |" for row in rows)])
+
+
+# -------------------------------------------------------------------------------- tables
+
+
+def summary() -> str:
+    """The one table of the README and of the site's first page."""
+    scales = (4, 8, 16)
+    head = ["RMSE at ×4 / ×8 / ×16", "Middlebury, levels", "Lu, levels", "NYU v2, of bicubic's"]
+    rows = [
+        [label(model), *photographs(model, scales), harmed(model), seconds(model)]
+        for model in ("bicubic", OURS, "fdkn", "dornet-t")
+    ]
+    rows += [
+        [PAPERS[m][0], *papers(m, PAPERS[m][1], scales), "–", "–"] for m in ("ducos", "wave")
+    ]
+    return lines([*head, "real captures harmed", "CPU s"], rows) + "\n" + caution()
+
+
+def all_photographs() -> str:
+    scales = (2, 4, 8, 16)
+    head = ["RMSE at ×2 / ×4 / ×8 / ×16", "Middlebury 30, levels", "Lu 6, levels"]
+    rows = [[label(m), *photographs(m, scales)] for m in ("bicubic", OURS, "fdkn", "dornet-t")]
+    rows += [[name, *papers(m, table, scales)] for m, (name, table) in PAPERS.items()]
+    return lines([*head, "NYU v2, of bicubic's"], rows)
+
+
+def details() -> str:
+    """Every measured figure of photographs, with more metrics."""
+    head = ["set", "scale", "model", "images", "RMSE", "MAE", "δ1.05", "edges", "flying %"]
+    rows = []
+    for place in SETS:
+        for each in reports():
+            for row in each.get("rows", []):
+                if row.get("dataset") == place and "mae" in row:
+                    more = [number(row[n]) for n in ("rmse", "mae", "delta105", "rmse_edge")]
+                    facts = [place, f"×{row['scale']:g}", row["model"], str(row["images"])]
+                    rows.append((row["scale"], [*facts, *more, number(row["flying"], 1)]))
+    ordered = sorted(rows, key=lambda each: (list(SETS).index(each[1][0]), each[0], each[1][2]))
+    return lines(head, [row for _, row in ordered])
+
+
+def captures() -> str:
+    """Per ratio: errors relative to bicubic, and how many were harmed."""
+    head = ["model", "ratio", "harmed", "RMSE, of bicubic's", "near, of bicubic's"]
+    rows = []
+    for model in (OURS, "fdkn", "dornet-t"):
+        for row in capture_rows(model):
+            ratio = row["case"].rpartition("_x")[2]
+            hurt = f"{row['harmed']:.0f} of {row['images']}"
+            rows.append([label(model), f"×{ratio}", hurt, number(row.get("rmse")), number(row.get("near"))])
+    named = report("captures").get("figures", {}).get(OURS, {})
+    if named:
+        means = [number(named.get(n)) for n in ("captures_rmse", "captures_near")]
+        rows.append([label(OURS), "×2 ×4 ×8 together", f"{named['harmed']:.0f} of 21", *means])
+    return lines(head, rows)
+
+
+def heldout() -> str:
+    head = ["case", "RMSE, of bicubic's", "flying pixels %, bicubic → ours", "harmed"]
+    rows = [
+        [
+            row["case"].replace("_", " "),
+            number(row["rmse"], 3),
+            f"{row['flying_base']:.0f} → {row['flying']:.0f}",
+            f"{row['harmed']:.0f} of {row['images']}",
+        ]
+        for row in report("heldout").get("rows", [])
+    ]
+    return lines(head, rows) if rows else "Not measured with the embedded weights yet."
+
+
+def time_of_flight() -> str:
+    head = ["pair", "bicubic, cm", f"{measured_version()}, cm"]
+    found = {m: report(f"tof-{m}").get("rows", []) for m in ("bicubic", OURS)}
+    if not all(found.values()):
+        return "Not measured with the embedded weights yet."
+    rows = [
+        [base["dataset"], number(base["rmse"]), number(ours["rmse"])]
+        for base, ours in zip(found["bicubic"], found[OURS])
+    ]
+    return lines(head, rows)
+
+
+def cost() -> str:
+    head = ["model", "parameters", "CPU s", "of FDSR's"]
+    found = report("cost").get("rows", [])
+    base = next((row["seconds"] for row in found if row["model"] == "fdsr"), None)
+    rows = [
+        [row["model"], f"{row['parameters']:,}", number(row["seconds"]), number(row["seconds"] / base)]
+        for row in found
+        if base
+    ]
+    return lines(head, rows) if rows else "Not measured with the embedded weights yet."
+
+
+def priors() -> str:
+    head = ["images", "without a prior", "with it", "wrong prior", "prior fitted, no network"]
+    found = report("priors").get("figures", {})
+    rows = [
+        [name, *(number(each[n], 3) for n in ("without", "with", "wrong", "fitted"))]
+        for name, each in found.items()
+        if "without" in each
+    ]
+    return lines(head, rows) if rows else "See [prior.md](prior.md): not stored as a run yet."
+
+
+def every_run() -> str:
+    """Protocol, command, weights and date of all of them."""
+    head = ["run", "protocol", "weights", "date", "command or source"]
+    rows = []
+    for each in reports():
+        ids = {f"{r['protocol']}@{r['protocol_id']}" for r in each.get("rows", []) if "protocol_id" in r}
+        told = each.get("source", "") + ("; " if "source" in each else "")
+        made = f"`{each['command']}`" if each["command"] != "none here" else ""
+        rows.append([each["run"], " ".join(sorted(ids)) or "–", each["weights"], each["date"], told + made])
+    return lines(head, rows)
+
+
+BLOCKS = {
+    README: {"summary": summary},
+    HOME: {"summary": summary},
+    PAGE: {
+        "summary": summary,
+        "photographs": all_photographs,
+        "captures": captures,
+        "heldout": heldout,
+        "tof": time_of_flight,
+        "cost": cost,
+        "priors": priors,
+        "details": details,
+        "runs": every_run,
+    },
+}
+
+
+def pages() -> dict[Path, str]:
+    """Every page with its tables as they are stored now."""
+    return {path: filled(path, blocks) for path, blocks in BLOCKS.items()}
+
+
+def filled(path: Path, blocks: dict[str, Any]) -> str:
+    """A page with what stands between `<!-- results: NAME -->` and `<!-- end -->` written anew."""
+    text = path.read_text(encoding="utf-8")
+    for name, table in blocks.items():
+        mark = re.compile(rf"(<!-- results: {name} -->\n).*?(<!-- end -->)", re.DOTALL)
+        if not mark.search(text):
+            raise SystemExit(f"{path.name} has no place for {name}: <!-- results: {name} -->")
+        block = f"\n{table().strip()}\n\n"
+        text = mark.sub(lambda found, block=block: found[1] + block + found[2], text)
+    return text
+
+
+def differing(written: dict[Path, str]) -> list[str]:
+    """Names of the pages that are not what is stored."""
+    return [p.name for p, text in written.items() if p.read_text(encoding="utf-8") != text]
