@@ -8,7 +8,7 @@ QUICK := tests/test_architecture.py tests/test_docs.py tests/test_tables.py test
   tests/training/test_dual.py tests/training/test_losses.py tests/evaluation/test_metrics.py \
   tests/evaluation/test_suites.py tests/evaluation/test_choice.py tests/training/test_recipe.py
 
-.PHONY: demo test quick slow fuzz mutants kill lint format weights page clean
+.PHONY: demo test quick slow fuzz mutants kill lint format weights results docs page clean
 
 .venv/installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
@@ -64,9 +64,20 @@ format: .venv/dev
 weights: .venv/dev
 	$(BIN)/python scripts/make_weights.py configs/ducos-tiny.toml $(if $(ASSETS),--assets $(ASSETS)) $(if $(CAPTURES),--captures $(CAPTURES)) $(ARGS)
 
+# Figures of the embedded weights, stored run by run; then the tables of README and docs/results.md.
+# make results BENCH=DIR CAPTURES=DIR HELDOUT=DIR PRIORS=DIR ONLY=lu6
+results: .venv/dev
+	$(BIN)/python scripts/results.py run $(if $(BENCH),--bench $(BENCH)) $(if $(CAPTURES),--captures $(CAPTURES)) \
+	  $(if $(HELDOUT),--heldout $(HELDOUT)) $(if $(PRIORS),--priors $(PRIORS)) $(if $(ONLY),--only $(ONLY)) $(ARGS)
+
+# The site into site/, with every link checked.
+docs: .venv/dev
+	$(BIN)/mkdocs build --strict --quiet
+	$(BIN)/python scripts/site_links.py site
+
 # The page of `ducos serve` from page/ into the package; needs Node.
 page:
 	cd page && npm ci && npm run build
 
 clean:
-	rm -rf .venv demo-output build dist
+	rm -rf .venv demo-output build dist site

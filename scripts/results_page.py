@@ -2,12 +2,13 @@
 
 import json
 import re
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
 import ducos.evaluation.published as published
-from ducos.upscaling import version_of
+from ducos.models import read_about
+from ducos.upscaling import find_weights, version_of
 
 REPOSITORY = Path(__file__).parent.parent
 STORED = REPOSITORY / "docs" / "results"
@@ -265,6 +266,23 @@ def every_run() -> str:
     return lines(head, rows)
 
 
+def card(model: str) -> str:
+    """What a weight file states about itself, in the words of its header."""
+    path = find_weights(model)
+    about = read_about(path) if path else {}
+    facts = {
+        "version": about.get("version"),
+        "file": f"`{path.name}`, {path.stat().st_size / 1e6:.1f} MB" if path else None,
+        "licence": about.get("licence"),
+        "trained on": about.get("trained_on"),
+        "steps": about.get("steps"),
+        "training set": about.get("training_set", {}).get("sha256", "")[:12],
+        "lineage": about.get("lineage"),
+        "code": about.get("code"),
+    }
+    return lines(["", model], [[name, str(value)] for name, value in facts.items() if value])
+
+
 BLOCKS = {
     README: {"summary": summary},
     HOME: {"summary": summary},
@@ -278,6 +296,10 @@ BLOCKS = {
         "priors": priors,
         "details": details,
         "runs": every_run,
+    },
+    **{
+        REPOSITORY / "docs" / "models" / f"{m}.md": {f"card-{m}": partial(card, m)}
+        for m in (OURS, "ducos-small")
     },
 }
 

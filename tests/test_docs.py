@@ -13,8 +13,12 @@ from ducos.cli import app
 from ducos.moved import ROOMS
 from tests.places import REPOSITORY
 
-PAGES = sorted([*REPOSITORY.glob("*.md"), *REPOSITORY.glob("docs/*.md")])
-TEXTS = {path.name: path.read_text(encoding="utf-8") for path in PAGES}
+FOLDERS = ("docs", "dev", "examples")
+PAGES = sorted(
+    [*REPOSITORY.glob("*.md"), *(p for name in FOLDERS for p in REPOSITORY.glob(f"{name}/**/*.md"))]
+)
+NAMES = {path: str(path.relative_to(REPOSITORY)) for path in PAGES}
+TEXTS = {name: path.read_text(encoding="utf-8") for path, name in NAMES.items()}
 IMPORT = re.compile(r"^\s*((?:from ducos[\w.]* import [\w, ]+|import ducos[\w.]*))", re.MULTILINE)
 NAME = re.compile(r"(?<![\w./])ducos((?:\.[A-Za-z_]\w*){2,})")
 COMMAND = re.compile(r"(?:^    |`|-m )ducos ([a-z][a-z-]*)([^`\n]*)", re.MULTILINE)
@@ -52,9 +56,9 @@ def test_commands_have_the_options_that_are_shown(page: str) -> None:
         assert shown <= known, f"ducos {name}: {shown - known}"
 
 
-@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
+@pytest.mark.parametrize("path", PAGES, ids=NAMES.get)
 def test_links_lead_somewhere(path: Path) -> None:
-    for place, part in LINK.findall(TEXTS[path.name]):
+    for place, part in LINK.findall(TEXTS[NAMES[path]]):
         target = (path.parent / place).resolve() if place else path
         assert target.exists(), place
         if part and target.suffix == ".md":

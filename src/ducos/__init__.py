@@ -25,5 +25,5 @@ if TYPE_CHECKING:
 else:
     __getattr__, __dir__, __all__ = doors(__name__)
 
-__version__ = "0.1.0"  # the one place; pyproject.toml reads it
+__version__ = "0.2.0"  # the one place; pyproject.toml reads it
 moved.watch()

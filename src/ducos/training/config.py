@@ -236,7 +236,7 @@ class TrainConfig(Section):
     precision: Literal["float32", "bfloat16"] = Field(
         "float32",
         description="of convolutions and products; weights and losses stay float32. bfloat16 is"
-        " faster where the processor has it; see docs/experiments.md",
+        " faster where the processor has it; see dev/LOG.md",
     )
     seed: int = Field(0, ge=0, lt=2**63, description="of the first weights and of all batches")
     validate_every: int = Field(500, ge=1, description="steps between held-out errors")

@@ -4,7 +4,7 @@ Around each low-resolution pixel the measurements are explained as linear in the
 form, as a guided filter does (He et al., 2010). The coefficients are few; interpolated and applied
 to the image at full resolution they give a depth whose edges are the image's. Where colour and
 depth have nothing to do with each other it is wrong, and the network learns to tell. Left to find
-this relation by itself, a small network hardly looks at the image (docs/experiments.md).
+this relation by itself, a small network hardly looks at the image (dev/LOG.md).
 """
 
 from collections.abc import Sequence
