@@ -70,9 +70,9 @@ results: .venv/dev
 	$(BIN)/python scripts/results.py run $(if $(BENCH),--bench $(BENCH)) $(if $(CAPTURES),--captures $(CAPTURES)) \
 	  $(if $(HELDOUT),--heldout $(HELDOUT)) $(if $(PRIORS),--priors $(PRIORS)) $(if $(ONLY),--only $(ONLY)) $(ARGS)
 
-# The site into site/, with every link checked.
+# The site into site/, with every link checked. To read it: $(BIN)/python -m http.server -d site
 docs: .venv/dev
-	$(BIN)/mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 	$(BIN)/python scripts/site_links.py site
 
 # The page of `ducos serve` from page/ into the package; needs Node.

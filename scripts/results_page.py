@@ -29,6 +29,7 @@ PAPERS = {
     "fdkn": ("*FDKN, the paper's table*", "synthetic"),
     "wave": ("*WAVE, its table*", "synthetic_wave"),
 }
+NEVER_BROKEN = "\u00a0/\u00a0"  # a cell of three numbers stays on one line
 Rows = list[dict[str, Any]]
 
 
@@ -81,7 +82,7 @@ def number(value: float | None, digits: int = 2) -> str:
 
 def levels(values: list[float | None]) -> str:
     """Errors at rising scales; a dash for all if none is known."""
-    return " / ".join(map(number, values)) if any(values) else "–"
+    return NEVER_BROKEN.join(map(number, values)) if any(values) else "–"
 
 
 def shares(values: list[float | None], bases: list[float | None]) -> str:
