@@ -29,7 +29,8 @@ def svg(width: float, height: float, label: str, parts: list[str]) -> str:
             f'viewBox="0 0 {width:g} {height:g}" role="img" aria-label="{escape(label)}" '
             f'font-family="{FONT}">',
             '<defs><marker id="tip" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" '
-            f'markerHeight="7" orient="auto"><path d="M0 0 8 4 0 8z" fill="{GREY}"/></marker></defs>',
+            'markerHeight="7" orient="auto">'
+            f'<path d="M0 0 8 4 0 8z" fill="{GREY}"/></marker></defs>',
             f'<rect width="{width:g}" height="{height:g}" rx="8" fill="#ffffff"/>',
             *parts,
             "</svg>\n",
@@ -63,7 +64,11 @@ def box(x: float, y: float, width: float, height: float, colour: str, lines: lis
 def way(path: str, dashed: bool = False) -> str:
     """An arrow."""
     dash = ' stroke-dasharray="5 4"' if dashed else ""
-    return f'<path d="{path}" fill="none" stroke="{GREY}" stroke-width="1.5"{dash} marker-end="url(#tip)"/>'
+    return line(path, f'{dash} marker-end="url(#tip)"')
+
+
+def line(path: str, more: str = "") -> str:
+    return f'<path d="{path}" fill="none" stroke="{GREY}" stroke-width="1.5"{more}/>'
 
 
 def method() -> str:
@@ -91,7 +96,7 @@ def method() -> str:
         if n < 3:
             parts.append(way(f"M{x + 92:g} 213H{x + 109:g}"))
     parts += [
-        f'<path d="M281 88V104H{376 + 112 * 3 + 46}" fill="none" stroke="{GREY}" stroke-width="1.5"/>',
+        line(f"M281 88V104H{376 + 112 * 3 + 46}"),
         box(846, 182, 134, 62, GREEN, ["result Y", "tail 3×3, Eq. 8"]),
         way("M804 213H843"),
         box(376, 296, 230, 58, AMBER, ["alignment constraint", "L_cf: both features agree, Eq. 7"]),
@@ -111,8 +116,7 @@ def method() -> str:
         ),
         way("M376 325H339", dashed=True),
         way("M741 354V367H178V357", dashed=True),
-        f'<path d="M923 354V367H741" fill="none" stroke="{GREY}" stroke-width="1.5" '
-        'stroke-dasharray="5 4"/>',
+        line("M923 354V367H741", ' stroke-dasharray="5 4"'),
     ]
     return svg(1004, 384, "The method of DuCos: prompt, correlative fusion, constraints", parts)
 
@@ -123,10 +127,11 @@ def badge(name: str, value: str, colour: str) -> str:
     width = left + right
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:g}" height="20" role="img" '
-        f'aria-label="{escape(name)}: {escape(value)}" font-family="Verdana, {FONT}" font-size="11" '
-        'fill="#ffffff" text-anchor="middle">'
+        f'aria-label="{escape(name)}: {escape(value)}" font-family="Verdana, {FONT}" '
+        'font-size="11" fill="#ffffff" text-anchor="middle">'
         f'<rect width="{width:g}" height="20" rx="4" fill="#4b535c"/>'
-        f'<path d="M{left:g} 0h{right - 4:g}a4 4 0 0 1 4 4v12a4 4 0 0 1-4 4H{left:g}z" fill="{colour}"/>'
+        f'<path d="M{left:g} 0h{right - 4:g}a4 4 0 0 1 4 4v12a4 4 0 0 1-4 4H{left:g}z" '
+        f'fill="{colour}"/>'
         f'<text x="{left / 2:g}" y="14">{escape(name)}</text>'
         f'<text x="{left + right / 2:g}" y="14">{escape(value)}</text></svg>\n'
     )

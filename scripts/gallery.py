@@ -45,9 +45,14 @@ WHAT = {
 }
 HEAD = """# Gallery
 
-Made by `python scripts/gallery.py` with `{version}`: ten simulated depth maps of four rendered scenes, all CC0 (`examples/own-sensor`). From left to right: image, input, bicubic, result; below, bicubic and result as point clouds from the side, as `--cloud` writes them (without flying points). Colours run from near (blue) to far (red); hatched or grey is a hole.
+Made by `python scripts/gallery.py` with `{version}`: ten simulated depth maps of four rendered
+scenes, all CC0 (`examples/own-sensor`). From left to right: image, input, bicubic, result; below,
+bicubic and result as point clouds from the side, as `--cloud` writes them (without flying points).
+Colours run from near (blue) to far (red); hatched or grey is a hole.
 
-Not here: pairs of real cameras. None was at hand whose licence allows to pass it on; figures on such maps are on the [results page](results.md#maps-of-real-cameras). RMSE is over the whole image, holes included.
+Not here: pairs of real cameras. None was at hand whose licence allows to pass it on; figures on
+such maps are on the [results page](results.md#maps-of-real-cameras). RMSE is over the whole image,
+holes included.
 """
 
 
@@ -61,7 +66,7 @@ def main() -> None:
         hint = "" if sensor == "unknown" else f", `--sensor {sensor}`"
         text.append(
             f"## {scene.capitalize()}, ×{ratio}: {WHAT[kind]}\n\n"
-            f"![{scene}: image, input, bicubic, result, and two clouds](pictures/gallery/{name}.jpg)\n\n"
+            f"![{scene}: image, input, bicubic, result, two clouds](pictures/gallery/{name}.jpg)\n\n"
             f"RMSE {errors[0]:.1f} cm by bicubic, {errors[1]:.1f} cm by `ducos`{hint}.\n"
         )
     PAGE.write_text("\n".join(text), encoding="utf-8")

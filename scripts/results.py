@@ -114,7 +114,9 @@ def measure(run: Run, places: dict[str, Path]) -> None:
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "out.json"
         words = [with_places(word, {**places, "out": out}) for word in run.command]
-        words[0] = sys.executable if words[0] == "python" else str(Path(sys.executable).parent / "ducos")
+        words[0] = (
+            sys.executable if words[0] == "python" else str(Path(sys.executable).parent / "ducos")
+        )
         finished = subprocess.run(words, stdout=subprocess.PIPE, text=True, cwd=REPOSITORY)
         if finished.returncode:
             sys.exit(f"{run.name}: the command ended with {finished.returncode}")

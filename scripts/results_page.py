@@ -161,9 +161,7 @@ def summary() -> str:
         [label(model), *photographs(model, scales), harmed(model), seconds(model)]
         for model in ("bicubic", OURS, "fdkn", "dornet-t")
     ]
-    rows += [
-        [PAPERS[m][0], *papers(m, PAPERS[m][1], scales), "–", "–"] for m in ("ducos", "wave")
-    ]
+    rows += [[PAPERS[m][0], *papers(m, PAPERS[m][1], scales), "–", "–"] for m in ("ducos", "wave")]
     return lines([*head, "real captures harmed", "CPU s"], rows) + "\n" + caution()
 
 
@@ -198,7 +196,9 @@ def captures() -> str:
         for row in capture_rows(model):
             ratio = row["case"].rpartition("_x")[2]
             hurt = f"{row['harmed']:.0f} of {row['images']}"
-            rows.append([label(model), f"×{ratio}", hurt, number(row.get("rmse")), number(row.get("near"))])
+            rows.append(
+                [label(model), f"×{ratio}", hurt, number(row.get("rmse")), number(row.get("near"))]
+            )
     named = report("captures").get("figures", {}).get(OURS, {})
     if named:
         means = [number(named.get(n)) for n in ("captures_rmse", "captures_near")]
@@ -237,7 +237,12 @@ def cost() -> str:
     found = report("cost").get("rows", [])
     base = next((row["seconds"] for row in found if row["model"] == "fdsr"), None)
     rows = [
-        [row["model"], f"{row['parameters']:,}", number(row["seconds"]), number(row["seconds"] / base)]
+        [
+            row["model"],
+            f"{row['parameters']:,}",
+            number(row["seconds"]),
+            number(row["seconds"] / base),
+        ]
         for row in found
         if base
     ]
@@ -260,10 +265,16 @@ def every_run() -> str:
     head = ["run", "protocol", "weights", "date", "command or source"]
     rows = []
     for each in reports():
-        ids = {f"{r['protocol']}@{r['protocol_id']}" for r in each.get("rows", []) if "protocol_id" in r}
+        ids = {
+            f"{r['protocol']}@{r['protocol_id']}"
+            for r in each.get("rows", [])
+            if "protocol_id" in r
+        }
         told = each.get("source", "") + ("; " if "source" in each else "")
         made = f"`{each['command']}`" if each["command"] != "none here" else ""
-        rows.append([each["run"], " ".join(sorted(ids)) or "–", each["weights"], each["date"], told + made])
+        rows.append(
+            [each["run"], " ".join(sorted(ids)) or "–", each["weights"], each["date"], told + made]
+        )
     return lines(head, rows)
 
 

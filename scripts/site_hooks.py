@@ -14,7 +14,8 @@ from mkdocs.structure.files import File, Files
 REPOSITORY = Path(__file__).parent.parent
 BESIDE = ("CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", "dev/LOG.md")
 ELSEWHERE = {"README.md": "index.md"}
-LINK = re.compile(r"(!?)\[([^\]\[]*(?:\[[^\]]*\][^\]\[]*)*)\]\((?!https?:|#|mailto:)([^)#\s]+)(#[^)\s]*)?\)")
+WORDS = r"[^\]\[]*(?:\[[^\]]*\][^\]\[]*)*"
+LINK = re.compile(rf"(!?)\[({WORDS})\]\((?!https?:|#|mailto:)([^)#\s]+)(#[^)\s]*)?\)")
 
 
 def on_files(files: Files, config: Any) -> Files:

@@ -134,7 +134,7 @@ def test_a_recording_beside_its_pictures_is_warned_of(
     sound = write_recording(tmp_path / "sound", 3, (0, 0))
     bicubic = ["--model", "bicubic"]
     _, printed, said = ducos_here(capsys, "batch", beside, "-o", tmp_path / "a", *bicubic)
-    assert "warning: the depth seems to lie" in said
+    assert "warning: the depth seems misaligned" in said
     assert "--shift auto moves it back; looked at 3 of 3 frames" in said
     assert "moved back by" not in printed
     for number, quiet in enumerate(([sound], [beside, "--shift", "off"])):

@@ -113,7 +113,7 @@ def test_upscale_undoes_a_shift(tmp_path: Path) -> None:
     assert found["y"] == pytest.approx(8, abs=2)
     assert errors["auto"] < 0.7 * errors["off"]
     warned = ducos("upscale", RGB, beside, "-o", tmp_path / "x.npy", "--unit", "mm")
-    assert "warning: the depth seems to lie" in warned.stderr
+    assert "warning: the depth seems misaligned" in warned.stderr
     assert "--shift auto" in warned.stderr
     np.testing.assert_array_equal(np.load(tmp_path / "x.npy"), np.load(tmp_path / "off.npy"))
     said = ducos("upscale", RGB, LOW, "-o", tmp_path / "x2.npy", "--shift", "-4,3")

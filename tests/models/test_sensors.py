@@ -186,7 +186,7 @@ def test_several_subjects_add_up() -> None:
 
 
 def test_words_must_fit_the_batch() -> None:
-    with pytest.raises(InputError, match="1 maps are told 2 words"):
+    with pytest.raises(InputError, match="got 2 words for the"):
         network()(*inputs(), {"sensor": ["tof", "tof"]})
     with pytest.raises(InputError, match=r"told\.sensor must be a list"):
         create("ducos-compact", **SMALL, told={"sensor": "tof"})

@@ -153,7 +153,7 @@ def run_batch(
         if journal.damaged:
             summary.warnings.append(
                 f"{len(journal.damaged)} lines of {journal.path} were damaged and are now in "
-                f"{SET_ASIDE}; the frames they told of are made again"
+                f"{SET_ASIDE}; their frames are made again"
             )
         frames = [
             planned(pair, name, workshop / str(number), settings, preview, cloud)

@@ -61,7 +61,7 @@ def as_camera(content: Mapping[str, Any], size: Size | None = None, name: str = 
     ):
         raise InputError(
             f"{name} has the distortion model {model!r}; only OpenCV's (Brown-Conrady) is known, so"
-            " undistort the picture first and set its coefficients to 0"
+            " undistort the image first and set its coefficients to 0"
         )
     numbers = {key: _first_number(table, names, name) for key, names in _NAMES.items()}
     matrix = next((table[key] for key in _MATRICES if _is_matrix(table.get(key))), None)
@@ -94,8 +94,8 @@ def checked_camera(path: str | Path | Camera, which: str, size: tuple[int, ...])
     if max(stretch, 1 / stretch) > 1.02:
         raise InputError(
             f"{'the camera' if path is camera else path} describes a {camera.width}×"
-            f"{camera.height} picture, but {width}×{height} was given, cropped or turned; "
-            "give the intrinsics of this picture"
+            f"{camera.height} image, but {width}×{height} was given, cropped or turned; "
+            "give the intrinsics of this image"
         )
     return camera
 

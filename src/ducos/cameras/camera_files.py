@@ -158,7 +158,7 @@ def of_colmap(text: str, source: Path) -> dict[str, Any]:
     """COLMAP's cameras.txt with one camera; its pixel centres are at 0.5."""
     lines = COLMAP_LINE.findall(text)
     if len(lines) > 1:
-        raise InputError(f"{source} holds {len(lines)} cameras; leave the one of this picture")
+        raise InputError(f"{source} holds {len(lines)} cameras; leave the one of this image")
     model, width, height, words = lines[0]
     if model not in COLMAP:
         raise InputError(f"{source} has COLMAP's model {model}; known: {', '.join(COLMAP)}")
@@ -253,7 +253,7 @@ def read_photograph(source: Path) -> dict[str, Any]:
         film = float(exif.get_ifd(0x8769).get(0xA405, 0) or 0)
     if not 1 <= film <= 2000 or not math.isfinite(film):
         raise InputError(
-            f"{source} is a picture whose EXIF states no focal length for 35 mm film; give the "
+            f"{source} is an image whose EXIF states no focal length for 35 mm film; give the "
             "camera's own file, or --field-of-view"
         )
     focal = film / 36 * max(width, height)

@@ -76,7 +76,7 @@ class Camera:
         if not (0 <= self.cx < self.width and 0 <= self.cy < self.height):
             found.append(
                 f"the principal point ({self.cx:.0f}, {self.cy:.0f}) lies outside the "
-                f"{self.width}×{self.height} picture; are these the intrinsics of another size?"
+                f"{self.width}×{self.height} image; are these the intrinsics of another size?"
             )
         across = 2 * math.degrees(math.atan(0.5 * self.width / self.fx))
         if not 10 <= across <= 150:

@@ -51,7 +51,7 @@ def colour(content: bytes, name: object) -> Bytes:
     """(H, W, 3) uint8 of a compressed picture."""
     array = picture(content, name)
     if array.dtype != np.uint8:
-        raise InputError(f"{name} holds {array.dtype} where an 8-bit colour picture belongs")
+        raise InputError(f"{name} holds {array.dtype} where an 8-bit colour image belongs")
     return array if array.ndim == 3 else np.repeat(array[..., None], 3, 2)
 
 

@@ -36,7 +36,7 @@ class Record3D(Capture):
         self.about = json_table(self.member("metadata", MOST_TEXT), f"{path}: metadata")
         sizes = [self.about.get(key) for key in ("w", "h")]
         if not all(isinstance(value, int) and 0 < value < 100_000 for value in sizes):
-            raise InputError(f"{path}: its metadata state the picture's size as {sizes}")
+            raise InputError(f"{path}: its metadata state the image's size as {sizes}")
         self.width, self.height = (int(value) for value in sizes if value is not None)
         # Recordings of the first versions say nothing of the depth's size: then it is the LiDAR's.
         depth_sizes = [self.about.get(key, value) for key, value in (("dw", 192), ("dh", 256))]

@@ -70,7 +70,7 @@ class Redwood(Capture):
         """The colour camera; the file speaks of pictures of this one's size if of none."""
         source, size = camera_file(self.path), picture_size(rgb)
         if size is None:
-            raise InputError(f"{rgb} is no picture; the recording is damaged")
+            raise InputError(f"{rgb} is no image; the recording is damaged")
         return None if source is None else read_camera(source, "colour", (size[1], size[0]))
 
 

@@ -38,7 +38,7 @@ class ScanNet(Capture):
         low = measured(ref.depth, unit, scale, known=0.001, layout="scannet")
         size = picture_size(ref.rgb)
         if size is None:
-            raise InputError(f"{ref.rgb} is no picture; expected the colour image of {ref.depth}")
+            raise InputError(f"{ref.rgb} is no image; expected the colour image of {ref.depth}")
         intrinsic = self.path / "intrinsic" / "intrinsic_color.txt"
         pose = self.path / "pose" / f"{ref.out}.txt"
         return Frame(

@@ -22,7 +22,7 @@ class Video:
         with refusing(self.path, "a video"):
             self.container = av.open(str(self.path))
             if track >= len(self.container.streams.video):
-                raise ValueError("it has no pictures")
+                raise ValueError("it has no frames")
             self.stream = self.container.streams.video[track]
             self.stream.codec_context.thread_count = 1  # of a batch's worker, which has one
             self.base = float(self.stream.time_base)

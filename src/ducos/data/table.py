@@ -48,7 +48,7 @@ DATASETS: dict[str, DatasetEntry] = {
     ),
     "captures": DatasetEntry(
         own("captures:Captures"),
-        "Maps of real cameras as sub-folders with rgb.*, depth.*, meta.json; the map is the truth.",
+        "Maps of real cameras: sub-folders with rgb.*, depth.*, meta.json; the map is asked back.",
     ),
     "csv": DatasetEntry(
         own("folder:Manifest"),

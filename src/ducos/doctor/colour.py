@@ -36,7 +36,7 @@ def check_colour(image: Floats) -> Iterator[Finding]:
             "warning",
             f"the colour image is blank (98 % of it between {lowest:.2f} and {highest:.2f}): edges "
             "come from the depth map alone",
-            "give the picture that belongs to this depth map",
+            "give the image that belongs to this depth map",
             {"percentile_1": lowest, "percentile_99": highest},
         )
     elif highest < 0.12:
@@ -62,7 +62,7 @@ def check_sizes(image: Floats, low: DepthMap) -> Iterator[Finding]:
             "turned",
             "error",
             f"one of the two is turned by 90°: {sizes}",
-            "turn the depth map as the picture (phones store the sensor's orientation)",
+            "turn the depth map as the image is (phones store the sensor's orientation)",
             numbers,
         )
     elif mismatch > LARGEST_ASPECT_MISMATCH:

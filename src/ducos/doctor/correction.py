@@ -35,10 +35,10 @@ def common_shift(shift: str | tuple[float, float], views: Sequence[View]) -> Cor
     if is_misaligned(found, max(H / h, W / w)):
         if shift == "auto":
             return Correction(found.x, found.y, f"the depth is moved back by {where}")
-        seems = f"the depth seems to lie {where} beside the picture"
+        seems = f"the depth seems misaligned with the image by {where}"
         return Correction(note=f"{seems}; --shift auto moves it back", warns=True)
     if shift == "check":
         return Correction()
     if not found.certain:
         return Correction(note=f"not moved: cannot tell whether it is off, {found.reason}")
-    return Correction(note=f"not moved: aligned as far as can be told, {where}")
+    return Correction(note=f"not moved: aligned as far as can be seen, {where}")

@@ -103,7 +103,7 @@ def refined(
     x, y = first.x + share * (x - first.x), first.y + share * (y - first.y)
     spread = (trust + first_trust) ** -0.5
     if not reason and spread > _limit(LARGEST_REFINED_SPREAD, ratio):
-        reason = "different parts of the picture ask for different shifts"
+        reason = "different parts of the image ask for different shifts"
     return replace(first, x=x, y=y, spread=spread, certain=not reason, reason=reason)
 
 

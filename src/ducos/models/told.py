@@ -41,7 +41,9 @@ class Hints(nn.Embedding):
             return given
         each = [given] * count if isinstance(given, str) else list(given)
         if len(each) != count:
-            raise InputError(f"{count} maps are told {len(each)} words as their {subject}")
+            raise InputError(
+                f"got {len(each)} words for the {subject} of {count} maps; give one, or one per map"
+            )
         places = [self.place(subject, word) for word in each]
         return torch.tensor(places, device=self.weight.device)
 

@@ -27,7 +27,7 @@ def read_exr(source: Path, key: str | None) -> Stored:
             samples += math.prod(size) * len(part.header["channels"])
             if not np.array_equal(part.header["dataWindow"], part.header["displayWindow"]):
                 raise InputError(
-                    f"{source} stores only a crop of its picture (its data window differs from "
+                    f"{source} stores only a crop of its image (its data window differs from "
                     "its display window); save it without cropping"
                 )
         if samples * DEPTH_BYTES > MAX_BYTES:
