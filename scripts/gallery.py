@@ -66,7 +66,7 @@ def main() -> None:
         hint = "" if sensor == "unknown" else f", `--sensor {sensor}`"
         text.append(
             f"## {scene.capitalize()}, ×{ratio}: {WHAT[kind]}\n\n"
-            f"![{scene}: image, input, bicubic, result, two clouds](pictures/gallery/{name}.jpg)\n\n"
+            f"![{scene}: image, input, bicubic, result, clouds](pictures/gallery/{name}.jpg)\n\n"
             f"RMSE {errors[0]:.1f} cm by bicubic, {errors[1]:.1f} cm by `ducos`{hint}.\n"
         )
     PAGE.write_text("\n".join(text), encoding="utf-8")
