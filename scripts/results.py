@@ -59,7 +59,6 @@ def runs() -> Iterator[Run]:
         yield evaluation(f"tof-{model}", model, "--protocol", "real", *tof[0], *tof[1])
     suite = ("--suite", "heldout")
     yield evaluation("captures", OURS, *suite, "--captures", "CAPTURES", needs="captures")
-    yield evaluation("heldout", OURS, *suite, "--data", "HELDOUT", needs="heldout")
     cost = ("python", "benchmarks/cost.py", "--rounds", "3", "--json")
     models = ("--models", f"bicubic,{OURS},fdsr,fdkn,dornet-t")
     yield Run("cost", (*cost, *models), (), OURS)
@@ -102,7 +101,9 @@ def state(run: Run) -> str:
     found = stored(run)
     if found is None:
         return "missing"
-    same = found["weights"] == version_of(run.weights) and found["digest"] == digest_of(run.weights)
+    same = found["weights"] == version_of(run.weights) and found.get("digest") == digest_of(
+        run.weights
+    )
     return "up to date" if same else "old"
 
 
@@ -114,9 +115,8 @@ def measure(run: Run, places: dict[str, Path]) -> None:
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "out.json"
         words = [with_places(word, {**places, "out": out}) for word in run.command]
-        words[0] = (
-            sys.executable if words[0] == "python" else str(Path(sys.executable).parent / "ducos")
-        )
+        program = [sys.executable] if words[0] == "python" else [sys.executable, "-m", "ducos"]
+        words = [*program, *words[1:]]
         finished = subprocess.run(words, stdout=subprocess.PIPE, text=True, cwd=REPOSITORY)
         if finished.returncode:
             sys.exit(f"{run.name}: the command ended with {finished.returncode}")

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import ducos.evaluation.published as published
+from ducos.evaluation import SUITES
 from ducos.models import read_about
 from ducos.upscaling import find_weights, version_of
 
@@ -14,6 +15,8 @@ REPOSITORY = Path(__file__).parent.parent
 STORED = REPOSITORY / "docs" / "results"
 README, PAGE = REPOSITORY / "README.md", REPOSITORY / "docs" / "results.md"
 HOME = REPOSITORY / "docs" / "index.md"
+HOLES = REPOSITORY / "docs" / "units-and-holes.md"
+PRIOR = REPOSITORY / "docs" / "prior.md"
 OURS = "ducos-tiny"
 SETS = {"middlebury30": "middlebury", "lu6": "lu", "nyu57": "nyu"}
 NAMES = {
@@ -207,17 +210,23 @@ def captures() -> str:
 
 
 def heldout() -> str:
-    head = ["case", "RMSE, of bicubic's", "flying pixels %, bicubic → ours", "harmed"]
-    rows = [
-        [
-            row["case"].replace("_", " "),
-            number(row["rmse"], 3),
-            f"{row['flying_base']:.0f} → {row['flying']:.0f}",
-            f"{row['harmed']:.0f} of {row['images']}",
-        ]
-        for row in report("heldout").get("rows", [])
-    ]
-    return lines(head, rows) if rows else "Not measured with the embedded weights yet."
+    """From the header of the weight file, which keeps what it was chosen by."""
+    named = header_of(OURS).get("figures", {}).get("heldout", {})
+    cases = {case.name for case in SUITES["heldout"].cases if case.data == "rendered"}
+    rows = [[n.replace("_", " "), number(v, 3)] for n, v in named.items() if n in cases]
+    return lines(["case", f"{OURS} {version_of(OURS)}, RMSE of bicubic's"], rows)
+
+
+def sigma() -> str:
+    """How often sigma covers the error, as the weight file states it."""
+    named = header_of(OURS).get("figures", {}).get("heldout", {})
+    if "sigma_1" not in named:
+        return f"The embedded weights do not state how often it covers the error ({OURS})."
+    one, two = (f"{100 * named[f'sigma_{k}']:.0f} %" for k in (1, 2))
+    return (
+        f"On held-out scenes {one} of the errors stay below it where something was measured, and"
+        f" {two} below twice (`ducos eval --suite heldout`, {OURS} {version_of(OURS)})."
+    )
 
 
 def time_of_flight() -> str:
@@ -253,11 +262,14 @@ def priors() -> str:
     head = ["images", "without a prior", "with it", "wrong prior", "prior fitted, no network"]
     found = report("priors").get("figures", {})
     rows = [
-        [name, *(number(each[n], 3) for n in ("without", "with", "wrong", "fitted"))]
+        [
+            name.replace("exc", "boxes").replace("zed", "ZED"),
+            *(number(each[n], 3) for n in ("without", "with", "wrong", "fitted")),
+        ]
         for name, each in found.items()
         if "without" in each
     ]
-    return lines(head, rows) if rows else "See [prior.md](prior.md): not stored as a run yet."
+    return f"`{report('priors').get('weights')}`:\n\n{lines(head, rows)}"
 
 
 def every_run() -> str:
@@ -278,10 +290,15 @@ def every_run() -> str:
     return lines(head, rows)
 
 
+def header_of(model: str) -> dict[str, Any]:
+    """What a weight file of the package states about itself."""
+    path = find_weights(model)
+    return read_about(path) if path else {}
+
+
 def card(model: str) -> str:
     """What a weight file states about itself, in the words of its header."""
-    path = find_weights(model)
-    about = read_about(path) if path else {}
+    path, about = find_weights(model), header_of(model)
     facts = {
         "version": about.get("version"),
         "file": f"`{path.name}`, {path.stat().st_size / 1e6:.1f} MB" if path else None,
@@ -309,6 +326,8 @@ BLOCKS = {
         "details": details,
         "runs": every_run,
     },
+    HOLES: {"sigma": sigma},
+    PRIOR: {"priors": priors},
     **{
         REPOSITORY / "docs" / "models" / f"{m}.md": {f"card-{m}": partial(card, m)}
         for m in (OURS, "ducos-small")
