@@ -283,6 +283,30 @@ def test_a_recording_plays(page: Any) -> None:
     assert "recording=kitchen" in page.url
 
 
+def test_a_frame_of_a_recorder_brings_its_cameras(page: Any) -> None:
+    page.click("#example-table")  # whose unit is millimetres
+    page.wait_for_selector("#state:text('Done.')")
+    page.click("#recordings button:has-text('output')")
+    page.wait_for_selector("#facts li:has-text('registered')")
+    assert page.input_value("#options [name=unit]") == "auto"
+    assert not page.is_visible("#angle")  # the camera is known
+    assert pixels(page, "#space").std() > 15
+
+
+def test_own_files_do_not_inherit_the_options_of_an_example(page: Any, pair: Pair) -> None:
+    page.click("#example-tof")
+    page.wait_for_selector("#state:text('Done.')")
+    assert page.input_value("#options [name=sensor]") == "tof"
+    page.set_input_files(
+        "#file-rgb", files=[{"name": "own.png", "mimeType": "image/png", "buffer": pair[0]}]
+    )
+    page.wait_for_selector("#slot-rgb .name:text('own.png')")
+    assert page.text_content("#slot-depth .name") == ""
+    assert page.input_value("#options [name=sensor]") == "unknown"
+    upload(page, *pair)
+    page.wait_for_selector("#findings li:has-text('photo 128×96, depth 16×12')")
+
+
 def test_a_server_that_was_killed_is_found_again(browser: Any, tmp_path: Path, pair: Pair) -> None:
     with RunningServer(tmp_path, "--workers", 1) as first:
         pages = opened(browser, first.url)
