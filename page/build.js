@@ -1,29 +1,24 @@
-// Build the page: into the Python package, where the server computes, or for a folder of files
-// without a server, with an engine of its own (see src/engine.js).
-//
-//   npm ci && npm run build
-//   npm run static -- ENGINE.js OUT
+// Build the page into the Python package: npm ci && npm run build
 import { build } from "esbuild";
 import { copyFileSync, mkdirSync } from "node:fs";
-import { fileURLToPath } from "node:url";
-import { join, resolve } from "node:path";
 
-const here = (path) => fileURLToPath(new URL(path, import.meta.url));
-const [engine = here("src/server.js"), folder = here("../src/ducos/serve/page")] = process.argv.slice(2);
-const out = resolve(folder);
+const out = new URL("../src/ducos/serve/page/", import.meta.url).pathname;
 mkdirSync(out, { recursive: true });
+const modules = { bundle: true, minify: true, format: "esm", target: "es2022", outdir: out };
+// Who computes is a file of its own, which a page without a server replaces: see src/engine.js.
+const apart = {
+  name: "engine",
+  setup: (on) => on.onResolve({ filter: /^engine$/ }, () => ({ path: "./engine.js", external: true })),
+};
 await build({
-  entryPoints: { page: here("src/main.js") },
-  alias: { engine: resolve(engine) },
-  bundle: true,
-  minify: true,
-  format: "esm",
-  target: "es2022",
-  outdir: out,
+  ...modules,
+  entryPoints: { page: "src/main.js" },
+  plugins: [apart],
   legalComments: "none", // three.LICENSE.txt lies beside it
   banner: { js: "/* Built from page/ by `npm run build`. Holds three.js, MIT: three.LICENSE.txt */" },
 });
-await build({ entryPoints: { page: here("src/style.css") }, minify: true, outdir: out });
-for (const name of ["index.html", "icon.svg"]) copyFileSync(here(name), join(out, name));
-copyFileSync(here("node_modules/three/LICENSE"), join(out, "three.LICENSE.txt"));
-copyFileSync(here("../src/ducos/pictures/palettes.png"), join(out, "palettes.png"));
+await build({ ...modules, entryPoints: { engine: "src/server.js", gallery: "src/gallery.js" } });
+await build({ entryPoints: { page: "src/style.css" }, minify: true, outdir: out });
+for (const name of ["index.html", "icon.svg"]) copyFileSync(name, out + name);
+copyFileSync("node_modules/three/LICENSE", out + "three.LICENSE.txt");
+copyFileSync("../src/ducos/pictures/palettes.png", out + "palettes.png");

@@ -1,6 +1,6 @@
-// Who computes. The page asks an engine and never a server directly; the build chooses which:
-// `npm run build` takes server.js, `npm run static -- ENGINE.js OUT` any other module.
-// An engine is a class `Engine` with these methods (all but `privacy` give a promise):
+// Who computes. The page asks an engine and never a server directly. It is a file of its own,
+// engine.js beside page.js, so that one build serves all: the wheel has server.js there, a page
+// without a server gallery.js or any other module that exports a class `Engine`.
 //
 //   limits()                    { ready, version, body, keep }; null if it cannot be reached
 //   privacy(limits)             a sentence for the foot of the page: where files go
@@ -15,7 +15,8 @@
 //   restore(job)                the same of a job that was done before
 //   download(job, format, degrees)          a Blob
 //
-// What cannot be done is thrown as `Refused`, with a sentence for people.
+// All but `privacy` give a promise. What cannot be done is thrown as an Error with a `code`, see
+// refused.js; its sentence is shown. The code "unreachable" lets the page look for it again.
 import { Engine } from "engine";
 
 export const createEngine = () => new Engine();
