@@ -1,19 +1,22 @@
-// Who computes. The page asks an engine and never a server directly:
+// Who computes. The page asks an engine and never a server directly. It is a file of its own,
+// engine.js beside page.js, so that one build serves all: the wheel has server.js there, a page
+// without a server gallery.js or any other module that exports a class `Engine`.
 //
-//   limits()                          bytes, pixels and seconds that are allowed; null if unreachable
-//   models(), examples(), recordings()
-//   examine(files, options, signal)   findings of the doctor
-//   upscale(files, options, heard, signal) -> { job, facts, maps, view }
-//   restore(job)                      the same of a job that was done before
-//   download(job, format, degrees)    a Blob
+//   limits()                    { ready, version, body, keep }; null if it cannot be reached
+//   privacy(limits)             a sentence for the foot of the page: where files go
+//   models()                    [{ name, default }]
+//   examples()                  [{ name, about, rgb, depth, options }], addresses for `file`
+//   recordings()                { name: number of frames }
+//   file(address, name)         a File
+//   frame(recording, number)    { rgb, depth, mask?, confidence?, rgb_intrinsics?, ... }, Files
+//   examine(files, options, signal)         what the doctor finds: { sound, findings, facts }
+//   upscale(files, options, heard, signal)  { job, facts, maps, view }, see scene.js;
+//                               heard({ state, ahead, share }) tells how far it is
+//   restore(job)                the same of a job that was done before
+//   download(job, format, degrees)          a Blob
 //
-// A build without a server plugs in here: an engine of the same methods that runs the network in the
-// browser, chosen by <meta name="ducos-engine" content="browser">.
-import { ServerEngine } from "./server.js";
+// All but `privacy` give a promise. What cannot be done is thrown as an Error with a `code`, see
+// refused.js; its sentence is shown. The code "unreachable" lets the page look for it again.
+import { Engine } from "engine";
 
-const ENGINES = { server: ServerEngine };
-
-export function createEngine() {
-  const asked = document.querySelector("meta[name=ducos-engine]")?.content ?? "server";
-  return new ENGINES[asked]();
-}
+export const createEngine = () => new Engine();

@@ -74,6 +74,17 @@ export async function showThumb(slot, file) {
   }
 }
 
+// The measurements as they were understood: also of files that no browser can show.
+export function showMeasurements(slot, { low, lowValid, lowW, lowH }) {
+  const canvas = slot.querySelector("canvas");
+  const pen = canvas.getContext("2d");
+  const fit = Math.max(canvas.width / lowW, canvas.height / lowH);
+  const [w, h] = [lowW * fit, lowH * fit];
+  const map = colourised(low, lowValid, lowW, lowH, percentiles(low, lowValid, 0.02, 0.98), "turbo");
+  pen.imageSmoothingEnabled = fit < 1;
+  pen.drawImage(map, (canvas.width - w) / 2, (canvas.height - h) / 2, w, h);
+}
+
 // Depth in 16 bits is almost black as a picture: spread its levels over the colours.
 function stretched(pen, canvas) {
   const picture = pen.getImageData(0, 0, canvas.width, canvas.height);

@@ -39,6 +39,6 @@ function row(severity, sentence, advice, remedy, apply) {
 }
 
 // Advice speaks of the command's options; here they are fields.
-function forPage(advice) {
+export function forPage(advice) {
   return capital(advice.replace(/pass --/g, "choose ").replace(/--([a-z-]+)/g, (_, name) => name.replaceAll("-", " ")));
 }

@@ -1,8 +1,8 @@
 // The page: files in, findings, options, the work, and views of what came out.
 import { $, element, metres, segmented, toggle } from "./dom.js";
 import { createEngine } from "./engine.js";
-import { framesOf, showThumb, sorted } from "./files.js";
-import { showFindings, showSentence } from "./findings.js";
+import { framesOf, showMeasurements, showThumb, sorted } from "./files.js";
+import { forPage, showFindings, showSentence } from "./findings.js";
 import { readLink, writeLink } from "./link.js";
 import { drawRamp, loadPalettes, percentiles } from "./palette.js";
 import { PictureView } from "./picture.js";
@@ -12,7 +12,7 @@ import { Scene } from "./scene.js";
 import { SpaceView } from "./space.js";
 
 const FORMATS = [
-  ["png", "PNG", "16 bit, mm"], ["exr", "EXR", "metres, doubt"], ["npz", "NPZ", "NumPy, all maps"],
+  ["png", "PNG", "16 bit, mm"], ["exr", "EXR", "metres, all maps"], ["npz", "NPZ", "NumPy, all maps"],
   ["npy", "NPY", "NumPy, metres"], ["tiff", "TIFF", "metres"], ["pfm", "PFM", "metres"], ["h5", "HDF5", "all maps"],
   ["ply", "PLY", "point cloud"], ["glb", "GLB", "mesh"], ["preview", "Picture", "to look at"],
 ];
@@ -20,6 +20,7 @@ const SUFFIX = { tiff: "tif", preview: "preview.png" };
 
 const engine = createEngine();
 const files = { rgb: null, depth: null };
+let beside = {}; // what a frame of a recording brings along: mask, confidence, cameras
 let origin = {}; // of the files, for the link: { example } or { recording, frame }
 let limits = null;
 let scene = null;
@@ -90,6 +91,7 @@ function setRange() {
 function show(made, link = null) {
   const first = scene === null;
   scene = made;
+  if (files.depth) showMeasurements($("slot-depth"), scene);
   $("result").hidden = false;
   bounds = percentiles(scene.depth, scene.valid, 0, 0.995);
   const [from, to] = link?.range ?? percentiles(scene.depth, scene.valid, 0.02, 0.98);
@@ -103,7 +105,7 @@ function show(made, link = null) {
   drawProfile($("profile"), scene, line);
   $("angle").parentElement.hidden = !scene.camera.assumed;
   $("nospace").hidden = scene.metric && Boolean(space.renderer);
-  if (!scene.metric) $("nospace").textContent = "These numbers are not distances, so there is no space to show.";
+  if (!scene.metric) $("nospace").textContent = "These numbers are not distances, so there is no 3D to show.";
   space.state.degrees = scene.camera.assumed ? Number($("angle").value) : null;
   if (space.renderer) space.show(scene, !first);
   flew();
@@ -122,7 +124,7 @@ function facts() {
   const { facts: f, w, h, lowW, lowH, metric } = scene;
   const unit = metric ? " m" : "";
   const rows = [
-    ...f.warnings.map((words) => element("li", { className: "warn" }, words)),
+    ...f.warnings.map((words) => element("li", { className: "warn" }, forPage(words))),
     ...[
       `${lowW}×${lowH} → ${w}×${h} with ${f.model}, mode ${f.mode}`,
       `Depth ${f.min.toFixed(3)} to ${f.max.toFixed(3)}${unit}`,
@@ -177,8 +179,10 @@ $("copy").addEventListener("click", async () => {
 // ---------------------------------------------------------------- files
 
 async function take(slot, file) {
+  if (origin.example || origin.recording) forget();
   files[slot] = file;
   origin = {};
+  beside = {};
   player.open([]);
   reveal();
   if (files.rgb && files.depth) {
@@ -189,6 +193,19 @@ async function take(slot, file) {
     return;
   }
   await showThumb($(`slot-${slot}`), file);
+}
+
+// A pair of the server's leaves with its options: they do not fit somebody's own file.
+function forget() {
+  Object.assign(files, { rgb: null, depth: null });
+  for (const slot of ["rgb", "depth"]) showThumb($(`slot-${slot}`), null);
+  $("findings").replaceChildren();
+  choose({});
+}
+
+function choose(said) {
+  const usual = { sensor: "unknown", unit: "auto", mode: "auto", scale: "" };
+  for (const [name, value] of Object.entries({ ...usual, ...said })) $("options").elements[name].value = value;
 }
 
 // Options come once there is something to choose them for.
@@ -239,8 +256,10 @@ document.addEventListener("drop", async (event) => {
   event.preventDefault();
   for (const slot of ["rgb", "depth"]) $(`slot-${slot}`).classList.remove("over");
   const dropped = [...event.dataTransfer.files];
+  const recorded = dropped.find((file) => /\.(bag|mcap|db3|mkv|r3d|sens)$/i.test(file.name));
+  if (recorded) return showSentence($("findings"), "note", `${recorded.name} is a recording: start the server with it, ducos serve --recording ${recorded.name}`);
   if (dropped.length >= 2) {
-    files.rgb = dropped[0];
+    await take("rgb", dropped[0]);
     await take("depth", dropped[1]);
   } else if (dropped.length === 1) {
     await take($("slot-depth").contains(event.target) ? "depth" : "rgb", dropped[0]);
@@ -248,7 +267,9 @@ document.addEventListener("drop", async (event) => {
 });
 $("folder").addEventListener("change", (event) => {
   const frames = framesOf(event.target.files);
+  if (origin.example || origin.recording) forget();
   origin = {};
+  beside = {};
   if (frames.length) player.open(frames);
   else showSentence($("findings"), "error", "No frames there. Expected rgb/NAME.* with depth/NAME.*, or NAME_rgb.* with NAME_depth.*");
 });
@@ -266,8 +287,8 @@ function options() {
 
 function further() {
   const form = $("options").elements;
-  const names = ["mask", "confidence", "rgb_intrinsics", "depth_intrinsics", "extrinsics"];
-  return Object.fromEntries(names.map((name) => [name, form[name].files[0] ?? null]));
+  const names = ["mask", "confidence", "prior", "rgb_intrinsics", "depth_intrinsics", "extrinsics"];
+  return Object.fromEntries(names.map((name) => [name, form[name].files[0] ?? beside[name] ?? null]));
 }
 
 $("options").addEventListener("submit", (event) => event.preventDefault());
@@ -342,7 +363,7 @@ async function greet() {
   const words = !limits ? "server not reachable" : limits.ready ? `ready, version ${limits.version}` : "starting";
   $("server").className = `server ${!limits ? "down" : limits.ready ? "up" : ""}`;
   $("server").querySelector(".words").textContent = words;
-  if (limits) $("keep").textContent = `${Math.round(limits.keep / 60) || 1} min`;
+  if (limits) $("privacy").textContent = engine.privacy(limits);
   return limits;
 }
 
@@ -353,7 +374,8 @@ async function openExample(pair, link = null) {
   const [rgb, depth] = await Promise.all([engine.file(pair.rgb, "photo.png"), engine.file(pair.depth, `${pair.name}.png`)]);
   Object.assign(files, { rgb, depth });
   origin = { example: pair.name };
-  for (const [name, value] of Object.entries({ sensor: "unknown", unit: "auto", mode: "auto", ...pair.options })) $("options").elements[name].value = value;
+  beside = {};
+  choose(pair.options);
   await Promise.all([showThumb($("slot-rgb"), rgb), showThumb($("slot-depth"), depth)]);
   const made = run(link);
   examine();
@@ -361,11 +383,8 @@ async function openExample(pair, link = null) {
 }
 
 async function openRecording(name, count, link = null) {
-  const load = (number) => async () => {
-    const place = `v1/recordings/${encodeURIComponent(name)}/${number}`;
-    const [rgb, depth] = await Promise.all([engine.file(`${place}/rgb`, `${name} ${number}`), engine.file(`${place}/depth`, `${name} ${number}`)]);
-    return { rgb, depth };
-  };
+  const load = (number) => () => engine.frame(name, number);
+  choose({});
   origin = { recording: name, frame: 0 };
   await player.open(Array.from({ length: count }, (_, i) => ({ name: `${i}`, load: load(i) })), link?.frame ?? 0);
 }
@@ -377,7 +396,9 @@ const player = new Player(async (frame, number, known) => {
     return known;
   }
   try {
-    Object.assign(files, await frame.load());
+    const { rgb, depth, ...more } = await frame.load();
+    Object.assign(files, { rgb, depth });
+    beside = more;
   } catch (problem) {
     showSentence($("findings"), "error", problem.message);
     return null;
@@ -418,7 +439,11 @@ async function start() {
   let pairs = [];
   try {
     const models = await engine.models();
-    $("options").elements.model.replaceChildren(...models.map((row) => element("option", { value: row.name, selected: row.default }, row.name)));
+    const usual = models.find((row) => row.default)?.name;
+    $("options").elements.model.replaceChildren(
+      element("option", { value: "" }, `as fits the files (${usual})`),
+      ...models.map((row) => element("option", { value: row.name }, row.name)),
+    );
     pairs = await engine.examples();
     const names = { table: "Example: table", tof: "Time of flight", stereo: "Stereo camera" };
     $("examples").replaceChildren(

@@ -1,14 +1,11 @@
 // The engine that asks the server which sent the page.
+import { Refused } from "./refused.js";
 import { readTensors } from "./tensors.js";
 
-export class Refused extends Error {
-  constructor(code, sentence) {
-    super(sentence);
-    this.code = code;
-  }
-}
+// The ending of a camera's file says how it is read; names of all other files stay here.
+const NAMED = new Set(["rgb_intrinsics", "depth_intrinsics", "extrinsics"]);
 
-export class ServerEngine {
+export class Engine {
   constructor() {
     // A token comes once, in the address; it is taken out of it so that links do not carry it.
     const hash = new URLSearchParams(location.hash.slice(1));
@@ -64,9 +61,20 @@ export class ServerEngine {
     return new File([await (await this.call(path)).blob()], name);
   }
 
+  privacy(limits) {
+    return `Your files go to this server only. They are deleted after ${Math.round(limits.keep / 60) || 1} min.`;
+  }
+
+  // Files of a frame by the names that `upscale` takes.
+  async frame(recording, number) {
+    const there = await this.json(`v1/recordings/${encodeURIComponent(recording)}/${number}`);
+    const loads = Object.entries(there.files).map(async ([kind, place]) => [kind, await this.file(place.slice(1), `${recording} ${number + 1}`)]);
+    return Object.fromEntries(await Promise.all(loads));
+  }
+
   form(files, options) {
     const form = new FormData();
-    for (const [name, file] of Object.entries(files)) if (file) form.append(name, file, name);
+    for (const [name, file] of Object.entries(files)) if (file) form.append(name, file, NAMED.has(name) ? file.name : name);
     form.append("options", JSON.stringify(options));
     return form;
   }

@@ -13,9 +13,10 @@ from PIL import Image
 
 from ducos.batch.journal import Journal
 from ducos.cameras import read_camera, read_extrinsics
-from ducos.files import find_pairs, read_depth, read_mask, read_rgb, write_depth
+from ducos.files import find_pairs, read_depth, read_mask, read_relative, read_rgb, write_depth
 from ducos.models import convert, load_model, read_about
 from ducos.training import load_recipe
+from tests.fuzz import recorded
 from tests.places import CONFIGS
 
 HERE = Path(__file__).parent
@@ -61,6 +62,31 @@ def texts(*contents: str) -> Callable[[Path], list[bytes]]:
 
 CAMERA = json.dumps({"width": 24, "height": 16, "K": [[20, 0, 12], [0, 20, 8], [0, 0, 1]],
                      "distortion": [0.1, 0, 0, 0, 0]})  # fmt: skip
+ROS = """image_width: 24
+image_height: 16
+camera_matrix: {rows: 3, cols: 3, data: [20.0, 0, 12, 0, 20, 8, 0, 0, 1]}
+distortion_model: plumb_bob
+distortion_coefficients: {rows: 1, cols: 5, data: [0.1, 0, 0, 0, 0]}
+"""
+OPENCV = """%YAML:1.0
+---
+image_width: 24
+image_height: 16
+camera_matrix: !!opencv-matrix
+   rows: 3
+   cols: 3
+   dt: d
+   data: [ 20., 0., 12., 0., 20., 8., 0., 0., 1. ]
+"""
+XML = """<?xml version="1.0"?>
+<opencv_storage>
+<image_width>24</image_width>
+<image_height>16</image_height>
+<camera_matrix type_id="opencv-matrix"><rows>3</rows><cols>3</cols><dt>d</dt>
+<data>20. 0. 12. 0. 20. 8. 0. 0. 1.</data></camera_matrix>
+</opencv_storage>
+"""
+COLMAP = "# Camera list\n1 OPENCV 24 16 20 20 12 8 0.1 0 0 0\n"
 TURN = json.dumps({"rotation": [1, 0, 0, 0, 1, 0, 0, 0, 1], "translation": [0.01, 0, 0]})
 LINE = json.dumps({"out": "a.png", "files": {"a.png": "00"}, "settings": {"model": "bicubic"},
                    "inputs": {"rgb": [1, 2]}, "unit": "mm", "scale": 0.001})  # fmt: skip
@@ -85,6 +111,64 @@ def checkpoints(folder: Path) -> list[bytes]:
     return [(folder / "a.pth").read_bytes(), (folder / "a.mat").read_bytes(), *found]
 
 
+def arrays(suffix: str) -> Callable[[Path], list[bytes]]:
+    def make(folder: Path) -> list[bytes]:
+        from scipy.io import savemat
+
+        matrix = np.array([[20.0, 0, 12], [0, 20, 8], [0, 0, 1]])
+        path = folder / f"camera{suffix}"
+        if suffix == ".mat":
+            savemat(path, {"K": matrix, "width": 24, "height": 16})
+        elif suffix == ".npz":
+            np.savez_compressed(path, K=matrix)
+        else:
+            np.save(path, matrix)
+        return [path.read_bytes()]
+
+    return make
+
+
+def photograph(folder: Path) -> list[bytes]:
+    image, memory = Image.new("RGB", (24, 16)), io.BytesIO()
+    exif = image.getexif()
+    exif.get_ifd(0x8769)[0xA405] = 28
+    exif[0x0112] = 6
+    image.save(memory, "JPEG", exif=exif)
+    return [memory.getvalue()]
+
+
+def read_colour_camera(path: Path) -> Any:
+    return read_camera(path, "colour", (16, 24))
+
+
+def camera_readers() -> dict[str, Reader]:
+    """Every form of camera file."""
+    words = {".json": CAMERA, ".yaml": ROS, ".yml": OPENCV, ".xml": XML, ".txt": COLMAP}
+    table = {f"camera {end}": Reader(f"f{end}", read_colour_camera, texts(text))
+             for end, text in words.items()}  # fmt: skip
+    table["camera .jpg"] = Reader("f.jpg", read_colour_camera, photograph)
+    for end in (".npy", ".npz", ".mat"):
+        child = end != ".npy"
+        table[f"camera {end}"] = Reader(f"f{end}", read_colour_camera, arrays(end), child)
+    return table
+
+
+def recordings() -> dict[str, Reader]:
+    """Every layout of recordings: containers, and the files beside the frames of folders."""
+    table = {}
+    for name in recorded.CONTAINERS:
+        suffix = {"record3d": "r3d", "ros1": "bag", "realsense": "bag"}.get(name, name)
+        table[f"recording {name}"] = Reader(
+            f"f.{suffix}", recorded.read_recording, recorded.container(name), child=True
+        )
+    for name, parts in recorded.BESIDE.items():
+        for part in parts:
+            table[f"recording {name} {part}"] = Reader(
+                part, recorded.root_of(part), recorded.within(name, part), child=True
+            )
+    return table
+
+
 def read_journal(path: Path) -> Journal:
     return Journal(path.parent)
 
@@ -99,8 +183,10 @@ def readers() -> dict[str, Reader]:
     for kind in ("PNG", "JPEG", "BMP", "WEBP", "PPM"):
         table[f"rgb {kind}"] = Reader("f.img", read_rgb, pictures(kind))
     return table | {
+        **camera_readers(),
+        **recordings(),
         "mask": Reader("f.png", read_mask, pictures("PNG")),
-        "camera": Reader("f.json", lambda path: read_camera(path, "depth"), texts(CAMERA)),
+        "prior": Reader("f.npy", read_relative, depth_files(".npy")),
         "extrinsics": Reader("f.json", read_extrinsics, texts(TURN, "[" + TURN + "]")),
         "table of pairs": Reader("f.csv", find_pairs, texts(TABLE)),
         "config": Reader(

@@ -67,7 +67,7 @@ def fuzz_here(name: str, first: int, seconds: float, most: int, folder: Path) ->
     signal.signal(signal.SIGALRM, stop)
     seeds = reader.seeds(folder)
     path = folder / "case" / reader.name
-    path.parent.mkdir(exist_ok=True)
+    path.parent.mkdir(parents=True, exist_ok=True)
     for seed in seeds:  # what is imported when a reader is first used takes time, too
         path.write_bytes(seed)
         with suppress(InputError):
@@ -120,7 +120,8 @@ def save(name: str, number: int, folder: Path, keep: Path) -> None:
     seed = rng.choice(reader.seeds(folder))
     inside = reader.name.endswith(".npz") and rng.random() < 0.5
     keep.mkdir(parents=True, exist_ok=True)
-    target = keep / f"{name.replace(' ', '-')}-{number}{Path(reader.name).suffix}"
+    words = name.replace(" ", "-").replace("/", "-")
+    target = keep / f"{words}-{number}{Path(reader.name).suffix}"
     target.write_bytes(npz_with(seed, rng) if inside else mutated(seed, rng))
 
 

@@ -9,6 +9,7 @@ import pytest
 from PIL import Image
 
 from ducos import example
+from tests.captures.recordings import kinect, record3d
 from tests.serve.server import RunningServer
 
 
@@ -47,10 +48,20 @@ def recording(tmp_path_factory: pytest.TempPathFactory, pair: tuple[bytes, bytes
 
 
 @pytest.fixture(scope="session")
-def server(tmp_path_factory: pytest.TempPathFactory, recording: Path) -> Iterator[RunningServer]:
-    """A server with usual limits, one worker and a recording."""
+def containers(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """A phone's recording with confidence, and one whose depth is to be registered."""
+    folder = tmp_path_factory.mktemp("containers")
+    return record3d(folder), kinect(folder)
+
+
+@pytest.fixture(scope="session")
+def server(
+    tmp_path_factory: pytest.TempPathFactory, recording: Path, containers: tuple[Path, Path]
+) -> Iterator[RunningServer]:
+    """A server with usual limits, one worker and three recordings."""
     folder = tmp_path_factory.mktemp("server")
-    with RunningServer(folder, "--workers", 1, "--recording", recording) as running:
+    given = [word for place in (recording, *containers) for word in ("--recording", place)]
+    with RunningServer(folder, "--workers", 1, *given) as running:
         yield running
 
 

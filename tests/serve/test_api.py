@@ -12,10 +12,12 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from ducos import example, super_resolve
+from ducos.batch import frame_result
+from ducos.captures import find_frames
 from ducos.doctor import examine
 from ducos.serve import FORMATS
 from ducos.serve.maps import facts_of, packed, unpacked
-from ducos.upscaling import OPTIONS, Options
+from ducos.upscaling import OPTIONS, Options, Upscaler
 from tests.commands import ducos
 from tests.places import REPOSITORY
 from tests.serve.server import RunningServer
@@ -176,11 +178,59 @@ def test_models_examples_recordings(server: RunningServer, recording: Path) -> N
         Options(**pair["options"])
         assert server.http.get(pair["rgb"]).content[:4] == b"\x89PNG"
         assert server.http.get(pair["depth"]).content[:4] == b"\x89PNG"
-    assert server.http.get("/v1/recordings").json() == {"recordings": {"kitchen": 3}}
+    assert server.http.get("/v1/recordings").json() == {
+        "recordings": {"kitchen": 3, "walk": 3, "output": 3}
+    }
     frame = server.http.get("/v1/recordings/kitchen/2/depth").content
     assert frame == (recording / "depth" / "002.png").read_bytes()
     for place in ("kitchen/3/depth", "kitchen/0/mask", "other/0/rgb", "%2e%2e/0/rgb"):
         assert server.http.get(f"/v1/recordings/{place}").status_code == 404, place
+
+
+@pytest.mark.parametrize("number", [0, 1])
+def test_frames_of_containers_give_what_a_batch_gives(
+    server: RunningServer, containers: tuple[Path, Path], number: int
+) -> None:
+    """Confidence, cameras and registration included; more frames than are kept unpacked."""
+    path, upscaler = containers[number], Upscaler(threads=1)
+    for at in (0, 1, 2, 0):
+        told = server.http.get(f"/v1/recordings/{path.stem}/{at}").json()["files"]
+        more = {"confidence"} if number == 0 else {"depth_intrinsics", "extrinsics"}
+        assert told.keys() == {"rgb", "depth", "rgb_intrinsics"} | more
+        files = {kind: (kind, server.http.get(place).content) for kind, place in told.items()}
+        answer = server.http.post("/v1/upscale", files=files, data={"format": "npy"})
+        expected = frame_result(find_frames(path).pairs[at], upscaler).depth
+        assert np.array_equal(np.load(io.BytesIO(answer.content)), expected)
+    assert server.http.get(f"/v1/recordings/{path.stem}/3").status_code == 404
+    assert server.http.get(f"/v1/recordings/{path.stem}/0/mask").status_code == 404
+
+
+def test_a_prior_is_used_by_the_model_that_takes_one(
+    server: RunningServer, pair: Pair, files: tuple[Path, Path], tmp_path: Path
+) -> None:
+    np.save(tmp_path / "prior.npy", np.linspace(1, 3, 96 * 128, dtype=np.float32).reshape(96, 128))
+    content = ("prior.npy", (tmp_path / "prior.npy").read_bytes())
+    answer = server.post("/v1/upscale", *pair, prior=content, format="npy")
+    assert answer.status_code == 200, answer.text
+    expected = super_resolve(*files, prior=tmp_path / "prior.npy")
+    assert expected.model.startswith("ducos-small")
+    assert np.array_equal(np.load(io.BytesIO(answer.content)), expected.depth)
+    named = server.post("/v1/upscale", *pair, prior=content, options='{"model": "ducos-tiny"}')
+    assert named.status_code == 422
+    assert "takes no prior" in named.json()["sentence"]
+
+
+@pytest.mark.parametrize("name", ["k.npy", "k.YAML", "k.txt", "k"])
+def test_cameras_of_all_forms(server: RunningServer, pair: Pair, name: str, tmp_path: Path) -> None:
+    matrix = np.array([[120.0, 0, 63.5], [0, 120, 47.5], [0, 0, 1]])
+    if name == "k.npy":
+        np.save(tmp_path / name, matrix)
+    else:
+        (tmp_path / name).write_text(" ".join(map(str, matrix.ravel())))
+    camera = (name, (tmp_path / name).read_bytes())
+    answer = server.post("/v1/upscale", *pair, rgb_intrinsics=camera, format="ply")
+    assert answer.status_code == 200, answer.text
+    assert answer.content.startswith(b"ply")
 
 
 def test_figures_for_prometheus(server: RunningServer, pair: Pair) -> None:

@@ -11,6 +11,7 @@ import torch
 from PIL import Image
 
 import ducos
+from ducos.cameras import Camera, Extrinsics
 from ducos.errors import InputError
 from ducos.files import as_depth
 from ducos.serve import Client, ServerError
@@ -35,13 +36,10 @@ def same(there: Any, here: Any) -> None:
 
 
 def test_the_signature_is_that_of_the_function() -> None:
-    own = list(inspect.signature(Client.super_resolve).parameters)[1:-1]
-    function = [
-        name
-        for name in inspect.signature(ducos.super_resolve).parameters
-        if name not in ducos.upscaling.OPTIONS
-    ]
-    assert own == function
+    own = dict(inspect.signature(Client.super_resolve).parameters)
+    del own["self"]
+    assert own == dict(inspect.signature(ducos.super_resolve).parameters)
+    assert "keep_holes: Leave holes invalid" in str(Client.super_resolve.__doc__)
 
 
 def test_files_arrays_tensors_and_maps(
@@ -85,6 +83,24 @@ def test_results_can_be_saved_and_looked_at(
         result.save(tmp_path / f"{name}.npz")
         result.preview(tmp_path / f"{name}.png")
     assert (tmp_path / "there.png").read_bytes() == (tmp_path / "here.png").read_bytes()
+
+
+def test_priors_and_cameras_from_memory(
+    server: RunningServer, arrays: tuple[np.ndarray, np.ndarray]
+) -> None:
+    camera = Camera(128, 96, 120, 121, 63.5, 47.5, (0.1, 0.0, 0.0, 0.0))
+    moved = Extrinsics(np.eye(3), np.array([0.01, 0, 0]))
+    prior = np.linspace(1, 3, 48 * 64, dtype=np.float32).reshape(48, 64)
+    prior[:4] = np.nan
+    seen = Camera(16, 12, 15, 15.1, 7.5, 5.5)
+    told: dict[str, Any] = {"prior": prior, "rgb_intrinsics": camera}
+    told |= {"depth_intrinsics": seen, "extrinsics": moved}
+    with ducos.Client(server.url) as client:
+        there = client.super_resolve(*arrays, **told)
+    here = ducos.super_resolve(*arrays, **told)
+    assert there.model == here.model
+    same(there, here)
+    assert (there.cloud().points == here.cloud().points).all()
 
 
 def test_frames_of_a_stream(server: RunningServer, arrays: tuple[np.ndarray, np.ndarray]) -> None:

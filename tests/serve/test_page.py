@@ -1,10 +1,16 @@
 """The page in a real browser: what people do with it, by mouse, by keyboard and on a phone."""
 
 import io
+import os
 import re
 import shutil
 import signal
+import subprocess
+import sys
+import threading
 from collections.abc import Iterator
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -13,8 +19,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from ducos import super_resolve
-from tests.serve.server import RunningServer
+from ducos import example, super_resolve
+from tests.places import REPOSITORY
+from tests.serve.server import ENVIRONMENT, RunningServer
 
 playwright = pytest.importorskip("playwright.sync_api")
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser"))), None)
@@ -25,6 +32,7 @@ FLAGS = [
 ]
 LATER = 60_000  # milliseconds; a busy machine is slow
 Pair = tuple[bytes, bytes]
+TOF: dict[str, Any] = {"unit": "mm", "sensor": "tof", "field_of_view": 60.0}
 
 pytestmark = pytest.mark.skipif(
     CHROMIUM is None, reason="no Chromium here: install it with the system's package manager"
@@ -283,6 +291,30 @@ def test_a_recording_plays(page: Any) -> None:
     assert "recording=kitchen" in page.url
 
 
+def test_a_frame_of_a_recorder_brings_its_cameras(page: Any) -> None:
+    page.click("#example-table")  # whose unit is millimetres
+    page.wait_for_selector("#state:text('Done.')")
+    page.click("#recordings button:has-text('output')")
+    page.wait_for_selector("#facts li:has-text('registered')")
+    assert page.input_value("#options [name=unit]") == "auto"
+    assert not page.is_visible("#angle")  # the camera is known
+    assert pixels(page, "#space").std() > 15
+
+
+def test_own_files_do_not_inherit_the_options_of_an_example(page: Any, pair: Pair) -> None:
+    page.click("#example-tof")
+    page.wait_for_selector("#state:text('Done.')")
+    assert page.input_value("#options [name=sensor]") == "tof"
+    page.set_input_files(
+        "#file-rgb", files=[{"name": "own.png", "mimeType": "image/png", "buffer": pair[0]}]
+    )
+    page.wait_for_selector("#slot-rgb .name:text('own.png')")
+    assert page.text_content("#slot-depth .name") == ""
+    assert page.input_value("#options [name=sensor]") == "unknown"
+    upload(page, *pair)
+    page.wait_for_selector("#findings li:has-text('photo 128×96, depth 16×12')")
+
+
 def test_a_server_that_was_killed_is_found_again(browser: Any, tmp_path: Path, pair: Pair) -> None:
     with RunningServer(tmp_path, "--workers", 1) as first:
         pages = opened(browser, first.url)
@@ -297,6 +329,55 @@ def test_a_server_that_was_killed_is_found_again(browser: Any, tmp_path: Path, p
         page.wait_for_selector("#banner", state="hidden")
         page.wait_for_selector("#state:text('Done.')")
         assert next(pages, None) is None
+
+
+# Without a server of ours
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The folder of files that scripts/static_page.py writes, at a plain host of files."""
+    folder = tmp_path_factory.mktemp("site")
+    script = REPOSITORY / "scripts" / "static_page.py"
+    subprocess.run([sys.executable, script, folder], check=True, env={**os.environ, **ENVIRONMENT})
+    handler = partial(SimpleHTTPRequestHandler, directory=str(folder))
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as host:
+        threading.Thread(target=host.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{host.server_address[1]}/"
+        host.shutdown()
+
+
+def test_the_page_needs_no_server_of_ours(browser: Any, site: str, tmp_path: Path) -> None:
+    for page in opened(browser, site):
+        assert "Nothing is sent" in page.text_content("footer")
+        page.click("#example-tof")
+        page.wait_for_selector("#state:text('Done.')")
+        page.wait_for_selector("#findings .good")
+        result = super_resolve(example.RGB, example.PAIRS["tof"].depth, **TOF)
+        assert f"to {result.depth.max():.3f} m" in page.text_content("#facts")
+        assert pixels(page, "#space").std() > 15
+        for name in ("png", "npz", "ply"):
+            with page.expect_download() as download:
+                page.click(f"#get-{name}")
+            own = tmp_path / f"own.{name}"
+            result.cloud().save(own) if name == "ply" else result.save(own)
+            assert Path(download.value.path()).read_bytes() == own.read_bytes(), name
+        link = page.url
+        page.goto("about:blank")
+        page.goto(link)
+        page.wait_for_selector("#state:text('Done.')")
+
+
+def test_it_says_what_it_cannot_do(browser: Any, site: str, pair: Pair) -> None:
+    for page in opened(browser, site):
+        page.click("#example-table")
+        page.wait_for_selector("#state:text('Done.')")
+        page.check("#options [name=keep_holes]")
+        page.click("#run")
+        page.wait_for_selector("#findings .error:has-text('its own options only')")
+        upload(page, *pair)
+        page.wait_for_selector("#findings .error:has-text('its own pairs only')")
+        assert page.is_disabled("#run")
 
 
 # Everybody

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
         read_camera,
         read_extrinsics,
     )
+    from ducos.cameras.camera_files import ENDINGS
     from ducos.cameras.cloud import (
         Cloud,
         Mesh,

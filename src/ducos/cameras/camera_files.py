@@ -8,6 +8,7 @@ import json
 import math
 import re
 import subprocess
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -117,7 +118,10 @@ def of_yaml(text: str, source: Path) -> dict[str, Any]:
     yaml = needed("yaml", "captures")
 
     class Loader(yaml.SafeLoader):  # type: ignore[name-defined]
-        pass
+        def compose_node(self, parent: Any, index: Any) -> Any:
+            if self.check_event(yaml.AliasEvent):  # a few of these unpack to gigabytes
+                raise InputError(f"{source} repeats parts by *names; write the numbers out")
+            return super().compose_node(parent, index)
 
     Loader.add_constructor(
         "tag:yaml.org,2002:opencv-matrix",
@@ -246,7 +250,10 @@ def read_photograph(source: Path) -> dict[str, Any]:
     """The focal length that EXIF states for 35 mm film: a guess, and said to be one."""
     from PIL import Image
 
-    with Image.open(source, formats=("JPEG", "PNG", "TIFF", "WEBP")) as picture:
+    with (
+        warnings.catch_warnings(action="ignore"),  # a damaged EXIF is said in one sentence below
+        Image.open(source, formats=("JPEG", "PNG", "TIFF", "WEBP")) as picture,
+    ):
         width, height = picture.size
         exif = picture.getexif()
         turned = exif.get(0x0112, 1) in (5, 6, 7, 8)
@@ -273,3 +280,4 @@ READERS: dict[str, Callable[[Path], dict[str, Any]]] = {
     ".xml": read_xml,
     **dict.fromkeys((".jpg", ".jpeg", ".png", ".tif", ".tiff", ".webp"), read_photograph),
 }
+ENDINGS = tuple(READERS)  # that say how a camera file is read; of all others the content does

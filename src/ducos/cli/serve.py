@@ -32,7 +32,8 @@ def serve(
     recording: Annotated[
         list[Path] | None,
         typer.Option(
-            help="A folder or CSV file as `ducos batch` takes, to be played; may be repeated."
+            help="A folder, CSV file or recorder's file as `ducos batch` takes, to be played; may"
+            " be repeated."
         ),
     ] = None,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda or mps.")] = "cpu",

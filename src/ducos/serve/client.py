@@ -19,13 +19,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ducos.cameras import Camera, Extrinsics
 from ducos.errors import InputError, needed
-from ducos.files import DepthMap, existing_file, is_tensor, read_colour
+from ducos.files import DepthMap, existing_file, is_tensor, read_colour, read_relative
 from ducos.serve.maps import unpacked
 from ducos.serve.problems import LATER
+from ducos.serve.recordings import plain_camera
 from ducos.serve.schema import FILES
 from ducos.serve.settings import OWN
-from ducos.upscaling import OPTIONS, Options, Result
+from ducos.upscaling import OPTIONS, Options, Result, documented
 
 
 class ServerError(RuntimeError):
@@ -64,13 +66,17 @@ class Client:
         **changes: Any,
     ) -> Result[Any]:
         """Arguments, options and result as of `ducos.super_resolve`, without the server's own:
-        device, threads, tile. A model is one of `models()`."""
+        device, threads, tile. A model is one of `models()`.
+
+        Options:
+        {options}
+        """
         said, further = told(options, changes)
         more: dict[str, Any] = {}
         if isinstance(depth, DepthMap):
             depth, more, further = of_map(depth, said, further)
-        files = {"rgb": colour_bytes(rgb), "depth": plane_bytes(depth)}
-        files |= {name: further_bytes(name, value) for name, value in further.items()}
+        files: dict[str, Any] = {"rgb": colour_bytes(rgb), "depth": plane_bytes(depth)}
+        files |= {name: upload(name, value) for name, value in further.items()}
         job = self.ask("POST", "/v1/jobs", files=files, data={"options": json.dumps(said | more)})
         for state in self.follow(job["links"]["events"]):
             job = state
@@ -88,8 +94,8 @@ class Client:
     def doctor(self, rgb: Any, depth: Any, **changes: Any) -> dict[str, Any]:
         """What is wrong with a pair, as `ducos doctor --json` prints it."""
         said, further = told(None, changes)
-        files = {"rgb": colour_bytes(rgb), "depth": plane_bytes(depth)}
-        files |= {name: further_bytes(name, value) for name, value in further.items()}
+        files: dict[str, Any] = {"rgb": colour_bytes(rgb), "depth": plane_bytes(depth)}
+        files |= {name: upload(name, value) for name, value in further.items()}
         report: dict[str, Any] = self.ask(
             "POST", "/v1/doctor", files=files, data={"options": json.dumps(said)}
         )
@@ -162,6 +168,9 @@ class Client:
             raise ServerError("unreachable", f"no answer from {self.url}: {words}") from problem
 
 
+documented(Client.super_resolve)
+
+
 def told(options: Options | None, changes: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     """What a user asks for: values for JSON, and files, both without what is at its default."""
     unknown = sorted(changes.keys() - OPTIONS.keys())
@@ -195,15 +204,25 @@ def plane_bytes(values: Any) -> bytes:
     return array_bytes(values.detach().cpu().numpy() if is_tensor(values) else values)
 
 
+def upload(name: str, value: Any) -> tuple[str, bytes]:
+    """A further file with its name: the ending of a camera's file says how it is read."""
+    named = isinstance(value, str | os.PathLike)
+    return Path(value).name if named else name, further_bytes(name, value)
+
+
 def further_bytes(name: str, value: Any) -> bytes:
-    """A mask, a confidence or a camera."""
-    if name == "mask" and not isinstance(value, str | os.PathLike):
-        return array_bytes(np.not_equal(np.asarray(value), 0).astype(np.uint8))
-    if name in ("mask", "confidence"):
-        return plane_bytes(value)
+    """A mask, a confidence, a prior or a camera."""
     if isinstance(value, str | os.PathLike):
-        return Path(value).read_bytes()
-    raise InputError(f"{name} must be a file here, got {type(value).__name__}; write it as JSON")
+        return existing_file(value).read_bytes()
+    if name == "mask":
+        return array_bytes(np.not_equal(np.asarray(value), 0).astype(np.uint8))
+    if name == "confidence":
+        return plane_bytes(value)
+    if name == "prior":
+        return array_bytes(read_relative(value))
+    if isinstance(value, Camera | Extrinsics):
+        return plain_camera(value).encode()
+    raise InputError(f"{name} must be a file or a camera, got {type(value).__name__}")
 
 
 def array_bytes(values: Any) -> bytes:

@@ -4,17 +4,19 @@ import asyncio
 import os
 import shutil
 from contextlib import suppress
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Annotated, Any
 
 from fastapi import Depends, File, Form, Request, UploadFile
 
+from ducos.cameras import ENDINGS
 from ducos.errors import InputError
 from ducos.serve.jobs import Job, Jobs
 from ducos.serve.outputs import BY_MEDIA, FORMATS
 from ducos.serve.problems import Problem
 from ducos.serve.schema import options_of
 
+CAMERAS = ("depth_intrinsics", "rgb_intrinsics", "extrinsics")
 EXAMPLE = '{"sensor": "tof", "unit": "mm", "keep_holes": false}'
 
 
@@ -41,13 +43,13 @@ class Handed:
             File(description="Relative depth of the image from any monocular model."),
         ] = None,
         depth_intrinsics: Annotated[
-            UploadFile | None, File(description="JSON of the depth camera, to register.")
+            UploadFile | None, File(description="Of the depth camera, to register: JSON, YAML, ...")
         ] = None,
         rgb_intrinsics: Annotated[
-            UploadFile | None, File(description="JSON of the colour camera.")
+            UploadFile | None, File(description="Of the colour camera: JSON, YAML, ...")
         ] = None,
         extrinsics: Annotated[
-            UploadFile | None, File(description="JSON, depth to colour camera.")
+            UploadFile | None, File(description="Depth to colour camera.")
         ] = None,
         options: Annotated[
             str,
@@ -80,9 +82,13 @@ class Handed:
                 raise InputError(f"the file {name} is empty; choose another")
         job = jobs.new()
         try:
+            places = {name: job.folder / name for name in self.pair}
+            places |= {
+                name: job.folder / own_name(name, file) for name, file in self.further.items()
+            }
             for name, file in {**self.pair, **self.further}.items():
-                await asyncio.to_thread(copy, file, job.folder / name)
-            ours = {name: str(job.folder / name) for name in self.further}
+                await asyncio.to_thread(copy, file, places[name])
+            ours = {name: str(places[name]) for name in self.further}
             job.options = options_of(self.options, ours, jobs.settings)
         except InputError as problem:
             jobs.drop(job)
@@ -91,6 +97,12 @@ class Handed:
             jobs.drop(job)
             raise
         return job
+
+
+def own_name(option: str, file: UploadFile) -> str:
+    """Of a camera's file the client's ending is kept, if it is one that says how to read it."""
+    ending = PurePath(file.filename or "").suffix.lower()
+    return option + (ending if option in CAMERAS and ending in ENDINGS else "")
 
 
 def copy(file: UploadFile, path: Path) -> None:

@@ -2,17 +2,19 @@
 
 from pathlib import Path as FilePath
 from typing import Annotated, Any, Literal
+from urllib.parse import quote
 
 from fastapi import APIRouter, Path, Response
 from fastapi.responses import FileResponse
 
 from ducos import __version__, example
-from ducos.files import FramePair, find_pairs
 from ducos.serve.jobs import Jobs
 from ducos.serve.metrics import Metrics
 from ducos.serve.problems import Problem
+from ducos.serve.recordings import KINDS, Recordings
 from ducos.serve.routes import BINARY, problems
 from ducos.serve.schema import (
+    FrameModel,
     HealthModel,
     ModelsModel,
     PairsModel,
@@ -25,13 +27,14 @@ from ducos.upscaling import model_rows
 FILE: dict[int | str, dict[str, Any]] = {
     200: {"description": "The file.", "content": {"application/octet-stream": BINARY}}
 }
-Kind = Literal["rgb", "depth", "mask", "confidence"]
+Kind = Annotated[str, Path(description="One of: " + ", ".join(KINDS))]
+Number = Annotated[int, Path(ge=0, lt=10**9)]
 
 
 def information_routes(settings: Settings, jobs: Jobs, metrics: Metrics) -> APIRouter:
     """Routes that only tell."""
     router = APIRouter()
-    recordings = {name: find_pairs(place).pairs for name, place in settings.recordings.items()}
+    recordings = Recordings(settings.recordings, jobs)
 
     @router.get(
         "/healthz",
@@ -133,20 +136,28 @@ def information_routes(settings: Settings, jobs: Jobs, metrics: Metrics) -> APIR
         responses=problems(),
     )
     async def list_recordings() -> Any:
-        return {"recordings": {name: len(pairs) for name, pairs in recordings.items()}}
+        return {"recordings": recordings.frames()}
+
+    @router.get(
+        "/v1/recordings/{name}/{frame}",
+        summary="What a frame consists of",
+        response_model=FrameModel,
+        responses=problems(404, 504),
+    )
+    async def show_frame(name: str, frame: Number) -> Any:
+        kinds = await recordings.files(name, frame)
+        place = f"/v1/recordings/{quote(name, safe='')}/{frame}"
+        return {"files": {kind: f"{place}/{kind}" for kind in kinds}}
 
     @router.get(
         "/v1/recordings/{name}/{frame}/{kind}",
         summary="A file of a frame",
         response_class=FileResponse,
-        responses={**FILE, **problems(404)},
+        responses={**FILE, **problems(404, 504)},
     )
-    async def frame_file(
-        name: str, frame: Annotated[int, Path(ge=0, lt=10**9)], kind: Kind
-    ) -> FileResponse:
-        pairs: list[FramePair] = recordings.get(name, [])
-        place = getattr(pairs[frame], kind) if frame < len(pairs) else None
-        if place is None or not place.is_file():
+    async def frame_file(name: str, frame: Number, kind: Kind) -> FileResponse:
+        place = (await recordings.files(name, frame)).get(kind)
+        if place is None:
             raise Problem("unknown", f"the recordings have no such file: {name} {frame} {kind}")
         return as_file(place)
 

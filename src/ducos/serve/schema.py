@@ -105,6 +105,12 @@ class RecordingsModel(BaseModel):
     recordings: dict[str, int] = Field(description="Name -> number of frames.")
 
 
+class FrameModel(BaseModel):
+    """A frame of a recording; its files are parts of `POST /v1/upscale` by the same names."""
+
+    files: dict[str, str] = Field(description="Kind -> where to get it.")
+
+
 class HealthModel(BaseModel):
     """Whether the server can work."""
 
@@ -152,9 +158,12 @@ def options_of(text: str, files: dict[str, str], settings: Settings) -> dict[str
     """Options for a worker, checked, from a client's JSON; files: paths of ours by option."""
     model = options_model(settings)
     try:
-        said = model.model_validate_json(text, strict=False).model_dump()
+        read = model.model_validate_json(text, strict=False)
     except ValidationError as problem:
         raise InputError(sentence_of(problem)) from None
+    said = read.model_dump()
+    if "prior" in files and "model" not in read.model_fields_set:
+        said["model"] = settings.default_for(prior=True)
     if said["model"] not in settings.models:
         raise InputError(
             f"this server has no model {said['model']!r}; choose one of: "

@@ -73,7 +73,11 @@ class Settings:
     @property
     def default(self) -> str:
         """The model of requests that name none."""
-        name = default_model()
+        return self.default_for(prior=False)
+
+    def default_for(self, prior: bool) -> str:
+        """The same, for requests with or without a prior."""
+        name = default_model(prior=prior)
         return name if name in self.models else next(iter(self.models))
 
 
@@ -96,7 +100,7 @@ def listed_models(given: list[str]) -> dict[str, str]:
 
 
 def listed_recordings(given: list[Path]) -> dict[str, Path]:
-    """Folders and CSV files by the name that clients use."""
+    """Folders, CSV files and files of recorders by the name that clients use."""
     listed: dict[str, Path] = {}
     for each in given:
         if not each.exists():

@@ -24,6 +24,7 @@ from ducos.files import picture_size, read_colour, read_low
 from ducos.serve.maps import unpacked
 from ducos.serve.outputs import FORMATS, check_output_format, write_output
 from ducos.serve.problems import DISK_FULL, Problem, is_disk_full
+from ducos.serve.recordings import unpack
 from ducos.upscaling import Options, Result, Upscaler
 
 Say = Callable[[dict[str, Any]], None]
@@ -75,12 +76,18 @@ def doctor(task: dict[str, Any], limits: dict[str, Any], say: Say) -> dict[str, 
     return found
 
 
-TASKS = {"upscale": upscale, "convert": convert, "doctor": doctor}
+def unpacked_frame(task: dict[str, Any], limits: dict[str, Any], say: Say) -> dict[str, Any]:
+    """Write the files of a frame of a recording."""
+    unpack(task["frame"], task["place"], Path(task["folder"]))
+    return {}
+
+
+TASKS = {"upscale": upscale, "convert": convert, "doctor": doctor, "unpack": unpacked_frame}
 
 
 def pair_of(folder: Path, options: Options, most: int) -> tuple[Any, Any]:
     """The pair as it was uploaded; a header that declares too much is refused unread."""
-    for name in ("rgb", "depth"):
+    for name in ("rgb", "depth", "mask", "confidence", "prior"):
         check_pixels(picture_size(folder / name), name, most)
     image = colours_of(folder / "rgb")
     check_pixels(image.shape[:2], "rgb", most)
