@@ -130,6 +130,7 @@ def run_batch(
     folder = Path(out)
     names = result_names(pairs, suffix)
     check(pairs, workers, timeout)
+    options.check_depth(pairs[0].depth)
     inputs = [*inputs_of(pairs), *options.inputs, *([] if source is None else [Path(source)])]
     check_own_files(folder, inputs)
     if cloud:

@@ -52,6 +52,7 @@ def run_sequence(
     options = options or Options()
     folder = Path(out)
     names = result_names(pairs, suffix)
+    options.check_depth(pairs[0].depth if pairs else None)
     check_output_folder(folder)
     if not 0 < fps <= 1000:
         raise InputError(f"got {fps:g} frames per second, expected more than 0, at most 1000")
