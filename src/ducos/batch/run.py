@@ -137,7 +137,7 @@ def run_batch(
         check_clouds(pairs, names, options)
     from ducos.doctor import rig_shift
 
-    shift = rig_shift(pairs, options.shift, options.unit, options.scale)
+    shift, doubts = rig_shift(pairs, options.shift, options.unit, options.scale)
     options = replace(options, shift=(shift.x, shift.y))
     settings = settings_of(options)
     try:
@@ -149,6 +149,7 @@ def run_batch(
         summary = Summary(
             folder, len(pairs) + len(unmatched), failures=list(unmatched), shift=shift
         )
+        summary.warnings += doubts
         if shift.warns:
             summary.warnings.append(shift.note)
         if journal.damaged:

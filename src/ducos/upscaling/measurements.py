@@ -34,8 +34,7 @@ def measurements(
         low = read_low(depth, options.unit, options.scale, options.mask, options.confidence)
     except InputError as problem:
         raise InputError(f"{problem}{swapped(image, problem)}") from problem
-    notes = [low.note]
-    warnings = cheap_warnings(low) if options.shift != "off" else []
+    notes, warnings = [low.note], list[str]()
     if options.registers:
         low, sentence, doubts = in_colour_camera(image, low, options)
         notes.append(sentence)
@@ -43,6 +42,10 @@ def measurements(
     elif options.rgb_intrinsics is not None:
         warnings += checked_camera(options.rgb_intrinsics, "colour", image.shape[:2]).doubts()
     check_sizes(image.shape[:2], low.depth.shape, options.any_aspect)
+    if options.shift in ("check", "auto"):
+        warnings += cheap_warnings(low, image)
+    elif options.shift != "off":
+        warnings += cheap_warnings(low)
     return low, notes, warnings
 
 
