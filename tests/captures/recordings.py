@@ -184,6 +184,22 @@ def scanner_app(place: Path) -> Path:
     return place
 
 
+def rendered(place: Path) -> Path:
+    """As `ducos synth --path` writes; tests/synth compares with a real one."""
+    for n in range(FRAMES):
+        save(place / f"000007_{n:04}_rgb.jpg", colours(n))
+        save(place / f"000007_{n:04}_depth.png", steps(n, 4000))
+        about = {
+            "width": W,
+            "height": H,
+            "intrinsics": {"fx": FX, "fy": FX, "cx": CX, "cy": CY},
+            "camera_to_world": arkit(n).tolist(),
+        }
+        (place / f"000007_{n:04}.json").write_text(json.dumps(about))
+    (place / "manifest.jsonl").write_text("{}\n")
+    return place
+
+
 def stray(place: Path) -> Path:
     place.mkdir(exist_ok=True)
     with av.open(str(place / "rgb.mp4"), "w") as out:
@@ -447,6 +463,7 @@ RECORDINGS: dict[str, tuple[str, Callable[[Path], Path]]] = {
     "sens": ("sens", sens),
     "redwood": ("redwood", redwood),
     "3dscanner": ("3dscanner", scanner_app),
+    "rendered": ("rendered", rendered),
     "stray": ("stray", stray),
     "record3d": ("record3d", record3d),
     "arkitscenes": ("arkitscenes", arkitscenes),
@@ -459,6 +476,6 @@ RECORDINGS: dict[str, tuple[str, Callable[[Path], Path]]] = {
 """Name -> layout it is to be recognised as, and what writes it into a folder."""
 
 TRUSTED = ("3dscanner", "stray", "record3d", "arkitscenes")
-POSED = ("tum", "7scenes", "scannet", "sens", "redwood", *TRUSTED)
+POSED = ("tum", "7scenes", "rendered", "scannet", "sens", "redwood", *TRUSTED)
 APART = ("mkv", "ros1", "ros2", "mcap", "realsense")
 EXACT_COLOURS = ("named", "tum", "7scenes", "ros1", "mcap", "realsense", "arkitscenes")

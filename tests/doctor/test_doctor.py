@@ -19,15 +19,11 @@ from ducos.degrade.resampling import area, nearest
 from ducos.doctor import examine, examine_recording
 from ducos.doctor.correction import Correction, parse_shift, shift_to_undo
 from ducos.doctor.levels import quantisation_step
+from ducos.doctor.orientation import UPRIGHT, orientation_shares
 from ducos.doctor.picture import report_picture
 from ducos.doctor.pixels import noise_level
 from ducos.doctor.refinement import View
-from ducos.doctor.registration import (
-    UPRIGHT,
-    common_misalignment,
-    misalignment,
-    orientation_strengths,
-)
+from ducos.doctor.registration import common_misalignment, misalignment
 from ducos.errors import InputError
 from ducos.pictures.palette import write_image
 
@@ -359,7 +355,8 @@ def test_rates_on_noise_free_renderings(shared, name):
 def test_a_square_map_under_an_oblong_picture_is_taken_as_upright(size: tuple[int, int]) -> None:
     rgb = np.random.default_rng(0).random((*size, 3), np.float32)
     depth = np.linspace(1, 3, 60 * 60, dtype=np.float32).reshape(60, 60)
-    assert UPRIGHT in orientation_strengths(rgb, depth, depth > 0)
+    depth[20:40, 10:30] = 0.8
+    assert UPRIGHT in orientation_shares(rgb, depth, depth > 0)
 
 
 @pytest.mark.parametrize("value", [-3.0, 1e-30, 2.0, 9.007199e15, 1e30])

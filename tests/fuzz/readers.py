@@ -13,9 +13,18 @@ from PIL import Image
 
 from ducos.batch.journal import Journal
 from ducos.cameras import read_camera, read_extrinsics
-from ducos.files import find_pairs, read_depth, read_mask, read_relative, read_rgb, write_depth
+from ducos.files import (
+    find_pairs,
+    read_depth,
+    read_mask,
+    read_points,
+    read_relative,
+    read_rgb,
+    write_depth,
+)
 from ducos.models import convert, load_model, read_about
 from ducos.training import load_recipe
+from tests.files.point_files import POINT_FILES
 from tests.fuzz import recorded
 from tests.places import CONFIGS
 
@@ -91,6 +100,12 @@ TURN = json.dumps({"rotation": [1, 0, 0, 0, 1, 0, 0, 0, 1], "translation": [0.01
 LINE = json.dumps({"out": "a.png", "files": {"a.png": "00"}, "settings": {"model": "bicubic"},
                    "inputs": {"rgb": [1, 2]}, "unit": "mm", "scale": 0.001})  # fmt: skip
 TABLE = "rgb,depth,mask,out\na.png,b.png,c.png,scene/1\nd.png,e.png,,2\n"
+
+
+def points(write: Callable[[Path, Any], Path]) -> Callable[[Path], list[bytes]]:
+    """A file of a few points."""
+    places = np.random.default_rng(0).uniform(0.5, 3, (9, 3))
+    return lambda folder: [write(folder, places).read_bytes()]
 
 
 def weights(folder: Path) -> list[bytes]:
@@ -182,6 +197,11 @@ def readers() -> dict[str, Reader]:
     }
     for kind in ("PNG", "JPEG", "BMP", "WEBP", "PPM"):
         table[f"rgb {kind}"] = Reader("f.img", read_rgb, pictures(kind))
+    for name, write in POINT_FILES.items():
+        file = {"colmap text": "points3D.txt", "colmap binary": "points3D.bin"}
+        table[f"points {name}"] = Reader(
+            file.get(name, f"f.{name[:3]}"), read_points, points(write)
+        )
     return table | {
         **camera_readers(),
         **recordings(),

@@ -130,13 +130,14 @@ def run_batch(
     folder = Path(out)
     names = result_names(pairs, suffix)
     check(pairs, workers, timeout)
+    options.check_depth(pairs[0].depth)
     inputs = [*inputs_of(pairs), *options.inputs, *([] if source is None else [Path(source)])]
     check_own_files(folder, inputs)
     if cloud:
         check_clouds(pairs, names, options)
     from ducos.doctor import rig_shift
 
-    shift = rig_shift(pairs, options.shift, options.unit, options.scale)
+    shift, doubts = rig_shift(pairs, options.shift, options.unit, options.scale)
     options = replace(options, shift=(shift.x, shift.y))
     settings = settings_of(options)
     try:
@@ -148,6 +149,7 @@ def run_batch(
         summary = Summary(
             folder, len(pairs) + len(unmatched), failures=list(unmatched), shift=shift
         )
+        summary.warnings += doubts
         if shift.warns:
             summary.warnings.append(shift.note)
         if journal.damaged:

@@ -22,6 +22,7 @@ from ducos.errors import InputError
 from ducos.upscaling import Options
 
 if TYPE_CHECKING:
+    from ducos.captures import Frame
     from ducos.files import FramePair
     from ducos.upscaling import Result, Upscaler
 
@@ -185,14 +186,19 @@ def result_of(job: Job, upscaler: "Upscaler") -> "Result[Any]":
     return frame_result(FrameRef(**paths, **place), upscaler)
 
 
-def frame_result(pair: "FramePair", upscaler: "Upscaler") -> "Result[Any]":
-    """Super-resolve a pair of files, or a frame of a recording with the cameras it states."""
+def frame_result(
+    pair: "FramePair", upscaler: "Upscaler", frame: "Frame | None" = None
+) -> "Result[Any]":
+    """Super-resolve a pair of files, or a frame of a recording with the cameras it states.
+
+    frame: what the recording holds there, if it was read already.
+    """
     from ducos.captures import FrameRef, read_frame
 
     if not isinstance(pair, FrameRef):
         return upscaler(str(pair.rgb), str(pair.depth), mask=pair.mask, confidence=pair.confidence)
     given = upscaler.options
-    frame = read_frame(pair, given.unit, given.scale)
+    frame = frame or read_frame(pair, given.unit, given.scale)
     changes: dict[str, Any] = {"unit": "auto", "scale": None}
     if frame.camera is not None and given.rgb_intrinsics is None and given.field_of_view is None:
         changes["rgb_intrinsics"] = frame.camera

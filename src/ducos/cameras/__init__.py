@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     )
     from ducos.cameras.intrinsics import Camera, Extrinsics
     from ducos.cameras.outputs import check_cloud_output, check_mesh_output
+    from ducos.cameras.projection import points_as_map
     from ducos.cameras.registration import register, registered
 else:
     __getattr__, __dir__, __all__ = doors(__name__)

@@ -59,6 +59,9 @@ IMPORTERS: dict[str, Importer] = {
     "redwood": importer(
         "redwood", "Redwood", "Redwood or Open3D (color/ or image/, depth/, with a camera JSON)"
     ),
+    "rendered": importer(
+        "rendered", "Rendered", "sets of `ducos synth` (manifest.jsonl, ID_rgb.jpg, ID_depth.png)"
+    ),
     "named": importer(
         "named", "Named", "any pairs by name (N-color with N-depth, color_N with depth_N, …)"
     ),

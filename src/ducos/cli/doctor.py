@@ -15,13 +15,15 @@ if TYPE_CHECKING:
     from ducos.doctor import RecordingReport, Report
 
 
-@takes_options("unit", "scale", "mask")
+@takes_options("unit", "scale", "mask", "rgb_intrinsics", "extrinsics")
 def doctor(
     options: Options,
     rgb: Annotated[
         Path, typer.Argument(help="Colour image; or a recording as `ducos batch` takes.")
     ],
-    depth: Annotated[Path | None, typer.Argument(help="Depth map; none for a recording.")] = None,
+    depth: Annotated[
+        Path | None, typer.Argument(help="Depth map, or points; none for a recording.")
+    ] = None,
     report: Annotated[
         Path | None, typer.Option(help="Also write a picture; of a recording, its worst frame.")
     ] = None,
@@ -52,7 +54,14 @@ def doctor(
         with waiting("looking at the pair", quiet=as_json):
             from ducos.doctor import examine
 
-            found = shown = examine(rgb, depth, mask=options.mask, **reading)
+            found = shown = examine(
+                rgb,
+                depth,
+                mask=options.mask,
+                camera=options.rgb_intrinsics,
+                pose=options.extrinsics,
+                **reading,
+            )
     else:
         check_recording(rgb, options.mask)
         pairs = find_frames(rgb)

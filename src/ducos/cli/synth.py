@@ -21,6 +21,12 @@ def synth(
     assets: Annotated[
         Path | None, typer.Option(help="Folder made by `ducos synth-assets`; none: plain forms.")
     ] = None,
+    path: Annotated[
+        bool,
+        typer.Option(
+            "--path", help="Views follow each other along the path of a hand-held camera."
+        ),
+    ] = False,
     size: Annotated[str, typer.Option(help="Width × height, such as 640x480.")] = "640x480",
 ) -> None:
     r"""Render a training set with Blender: colour, sharp planar depth, cameras. Resumes by itself.
@@ -47,6 +53,7 @@ def synth(
             assets=assets,
             size=(height, width),
             kind=kind,
+            path=path,
             progress=lambda now: bar.update(
                 task, completed=now.done + now.skipped + len(now.failed)
             ),

@@ -19,7 +19,13 @@ SPACE: Any = {"rich_help_panel": "Cameras, clouds and meshes"}
 def upscale(
     options: Options,
     rgb: Annotated[Path, typer.Argument(help="Colour image.")],
-    depth: Annotated[Path, typer.Argument(help="Depth map of the same field of view, any size.")],
+    depth: Annotated[
+        Path,
+        typer.Argument(
+            help="Depth map of the same field of view, any size; or points: .ply, .pcd, .csv,"
+            " points3D.txt, with --rgb-intrinsics and maybe --extrinsics."
+        ),
+    ],
     out: Annotated[
         Path,
         typer.Option(
@@ -54,6 +60,7 @@ def upscale(
     outputs = Outputs(out, preview, cloud, mesh, cloud_preview, keep_flying)
     existing_file(rgb)
     existing_file(depth)
+    options.check_depth(depth)
     outputs.check(options)
     check_replaced(outputs.named, (rgb, depth, *options.inputs), overwrite=overwrite)
     with waiting("super-resolving", quiet=as_json) as progress:

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from ducos.cli.options import Json, takes_options
+from ducos.cli.options import Json, Overwrite, takes_options
 from ducos.cli.progress import waiting
 from ducos.upscaling import Options
 
@@ -28,6 +28,14 @@ def video(
     no_videos: Annotated[
         bool, typer.Option("--no-videos", help="Write numbered maps only.")
     ] = False,
+    fuse: Annotated[
+        Path | None,
+        typer.Option(help="Also write one coloured cloud of all frames, .ply; needs poses."),
+    ] = None,
+    cube: Annotated[
+        float, typer.Option(help="Metres: points of the fused cloud are means over such cubes.")
+    ] = 0.01,
+    overwrite: Overwrite = False,
     as_json: Json = False,
 ) -> None:
     """Super-resolve a recording in its order; each frame is steadied by the one before it.
@@ -37,8 +45,11 @@ def video(
     Example: ducos video walk.r3d -o sharp
     """
     from ducos.captures import find_frames
+    from ducos.files import check_replaced, inputs_of
 
     found = find_frames(source)
+    if fuse:
+        check_replaced([fuse], inputs_of(found.pairs), overwrite=overwrite)
     with waiting("super-resolving", quiet=as_json) as progress:
         from ducos.sequences import run_sequence
 
@@ -50,6 +61,8 @@ def video(
             steady=not no_steady,
             videos=not no_videos,
             fps=fps,
+            fuse=fuse,
+            cube=cube,
             progress=progress,
         )
     told.failures += found.unmatched
@@ -60,6 +73,8 @@ def video(
         for key, (measured, holes) in told.change.items():
             words = f"{measured:.1f} mm where measured, {holes:.1f} mm in holes"
             print(f"change from frame to frame, {key}: {words}")
+        if fuse:
+            print(f"{told.points} points of all frames in {fuse}")
         for warning in told.warnings:
             print(f"warning: {warning}", file=sys.stderr)
         for failure in told.failures[:20]:

@@ -11,16 +11,15 @@ import numpy as np
 
 from ducos.arrays import Floats
 from ducos.doctor.findings import Finding
-from ducos.doctor.registration import UPRIGHT, orientation_strengths
+from ducos.doctor.orientation import UPRIGHT, orientation_shares
 from ducos.doctor.shifts import Misalignment
 from ducos.files import LARGEST_ASPECT_MISMATCH, DepthMap
 
 LARGEST_USEFUL_RATIO = 20.0  # of colour to depth size
 SMALL_ASPECT_MISMATCH = 1.03  # up to here, sizes were rounded
-MIRROR_MARGIN, MIRROR_STRENGTH = 0.7, 3.3  # in the strengths of orientation_strengths
-# Of one pair: below it 4 of 136 real upright maps were called mirrored, above it none
-# (benchmarks/doctor_orientation.py). Frames that agree need only MIRROR_MARGIN.
-SURE_MARGIN = 1.6
+# Of the shares of the depth that the colours explain, see benchmarks/doctor_orientation.py: of one
+# pair the lead must be SURE_LEAD; of frames that agree, LEAD.
+LEAD, SURE_LEAD, LEAST_SHARE = 0.06, 0.12, 0.42
 DROWNED = 0.1  # noise as a share of the depth: the edges found are the noise's
 ALIGNED, ALIGNED_LOW = 1.5, 0.3  # pixels of colour image and depth map: no shift to speak of
 SURE = 0.95  # share of bootstrap draws
@@ -108,26 +107,29 @@ def check_orientation(image: Floats, low: DepthMap, facts: dict[str, Any]) -> It
     """
     if facts["noise"] > DROWNED:
         return
-    strengths = orientation_strengths(image, low.depth, low.valid)
-    facts["orientation"] = strengths
-    best = max(strengths, key=lambda way: strengths[way])
-    lead = strengths[best] - strengths.get(UPRIGHT, 0.0)
-    if UPRIGHT not in strengths:
-        if strengths[best] > MIRROR_STRENGTH:
-            yield Finding("turned-how", "note", f"its edges fit a depth map {best}", "", strengths)
-    elif lead > MIRROR_MARGIN and strengths[best] > MIRROR_STRENGTH:
-        yield mirrored(best, strengths, sure=lead > SURE_MARGIN)
+    shares = orientation_shares(image, low.depth, low.valid)
+    if not shares:
+        return
+    facts["orientation"] = shares
+    best = max(shares, key=lambda way: shares[way])
+    if UPRIGHT not in shares:
+        if shares[best] > LEAST_SHARE:
+            yield Finding("turned-how", "note", f"it fits the picture if {best}", "", shares)
+        return
+    lead = shares[best] - shares[UPRIGHT]
+    if lead > LEAD and shares[best] > LEAST_SHARE:
+        yield mirrored(best, shares, sure=lead > SURE_LEAD)
 
 
-def mirrored(way: str, strengths: dict[str, float], *, sure: bool) -> Finding:
+def mirrored(way: str, shares: dict[str, float], *, sure: bool) -> Finding:
     """The finding; one pair can rarely prove it, so it says how sure it is."""
     if sure:
         return Finding(
             "mirrored",
             "error",
-            f"the depth map seems {way}: its edges fit the colour image only so",
+            f"the depth map seems {way}: it changes where the colours do only so",
             "turn or mirror one of the two",
-            dict(strengths),
+            dict(shares),
         )
     return Finding(
         "perhaps-mirrored",
@@ -135,13 +137,13 @@ def mirrored(way: str, strengths: dict[str, float], *, sure: bool) -> Finding:
         f"if the depth map were {way}, its edges would fit the colour image a little better; one "
         "pair cannot tell",
         "look at --report, or examine the whole recording",
-        dict(strengths),
+        dict(shares),
     )
 
 
-def common_orientation(all_strengths: list[dict[str, float]]) -> Finding | None:
+def common_orientation(all_shares: list[dict[str, float]]) -> Finding | None:
     """mirrored, of frames that agree: one way beats upright on average and in most of them."""
-    judged = [each for each in all_strengths if UPRIGHT in each]
+    judged = [each for each in all_shares if UPRIGHT in each]
     if len(judged) < FEWEST_FRAMES:
         return None
     mean = {way: float(np.mean([each[way] for each in judged])) for way in judged[0]}
@@ -149,7 +151,7 @@ def common_orientation(all_strengths: list[dict[str, float]]) -> Finding | None:
     wins = np.mean([max(each, key=lambda way: each[way]) == best for each in judged])
     if best == UPRIGHT or wins < 2 / 3:
         return None
-    if mean[best] - mean[UPRIGHT] <= MIRROR_MARGIN or mean[best] <= MIRROR_STRENGTH:
+    if mean[best] - mean[UPRIGHT] <= LEAD or mean[best] <= LEAST_SHARE:
         return None
     return mirrored(best, mean, sure=True)
 

@@ -20,15 +20,16 @@ from typing import Any
 import numpy as np
 
 from ducos.arrays import Floats
+from ducos.cameras import points_as_map
 from ducos.doctor.colour import check_colour, check_orientation, check_shift, check_sizes
 from ducos.doctor.findings import SEVERITIES, Finding, Report
 from ducos.doctor.levels import check_flat, check_saturation, check_step
-from ducos.doctor.pixels import check_flying, check_holes, check_noise
+from ducos.doctor.pixels import check_flying, check_holes, check_noise, check_scattered
 from ducos.doctor.registration import misalignment
 from ducos.doctor.shifts import Misalignment
 from ducos.doctor.units import check_range, check_unit
 from ducos.errors import InputError
-from ducos.files import DepthMap, read_colour, read_low
+from ducos.files import DepthMap, is_points, read_colour, read_low
 
 
 def examine(
@@ -38,12 +39,16 @@ def examine(
     unit: str = "auto",
     scale: float | None = None,
     mask: Any = None,
+    camera: Any = None,
+    pose: Any = None,
 ) -> Report:
     """Look at a pair as `super_resolve` would read it; same arguments.
 
+    camera, pose: of a file of points, the colour camera and where it stands.
+
     A depth map that cannot be read is a finding, not an exception; a missing file is the latter.
     """
-    report = look_at(rgb, depth, unit=unit, scale=scale, mask=mask)
+    report = look_at(rgb, depth, unit=unit, scale=scale, mask=mask, camera=camera, pose=pose)
     if report.low is not None and report.comparable:
         place(report, misalignment(report.rgb, report.low.depth, report.low.valid))
     return report
@@ -56,18 +61,33 @@ def place(report: Report, shift: Misalignment) -> None:
     report.findings.sort(key=lambda finding: SEVERITIES.index(finding.severity))
 
 
-def look_at(rgb: Any, depth: Any, *, unit: str, scale: float | None, mask: Any) -> Report:
+def look_at(
+    rgb: Any,
+    depth: Any,
+    *,
+    unit: str,
+    scale: float | None,
+    mask: Any,
+    camera: Any = None,
+    pose: Any = None,
+) -> Report:
     """All of `examine` but where the map lies on the picture."""
     image = read_colour(rgb)
     if isinstance(depth, str | Path) and not Path(depth).is_file():
         raise InputError(f"no such depth file: {depth}")
     try:
-        low = read_low(depth, unit, scale, mask)
+        if is_points(depth):
+            size = (image.shape[0], image.shape[1])
+            low, _ = points_as_map(depth, size, camera, pose, unit=unit, scale=scale, image=rgb)
+        else:
+            low = read_low(depth, unit, scale, mask)
     except InputError as problem:
         unreadable = Finding("unreadable", "error", str(problem), "give a raw, single-channel map")
         return Report([unreadable], {"colour_size": list(image.shape[:2])}, image, None)
 
     facts = _facts(image, low)
+    if low.is_scattered:
+        return _of_points(image, low, facts)
     findings = [*check_colour(image), *check_sizes(image, low), *check_unit(low)]
     unit_is_sound = not any(finding.code in ("unit", "unit-levels") for finding in findings)
     flat = check_flat(low)
@@ -84,6 +104,14 @@ def look_at(rgb: Any, depth: Any, *, unit: str, scale: float | None, mask: Any) 
     findings.sort(key=lambda finding: SEVERITIES.index(finding.severity))
     wrong = any(finding.code != "perhaps-mirrored" for finding in turned)
     return Report(findings, facts, image, low, comparable=not flat and not wrong)
+
+
+def _of_points(image: Floats, low: DepthMap, facts: dict[str, Any]) -> Report:
+    """Scattered points have neither edges nor areas: most checks would only see that."""
+    findings = [*check_colour(image), *check_sizes(image, low), *check_unit(low)]
+    findings += [*check_flat(low), *check_range(low), *check_scattered(low)]
+    findings.sort(key=lambda finding: SEVERITIES.index(finding.severity))
+    return Report(findings, facts, image, low)
 
 
 def _facts(image: Floats, low: DepthMap) -> dict[str, Any]:

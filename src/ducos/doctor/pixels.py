@@ -12,6 +12,7 @@ from ducos.doctor.findings import Finding
 from ducos.files import DepthMap
 
 FEW_HOLES, MANY_HOLES = 0.02, 0.5  # of the map
+FEWEST_POINTS = 0.0002  # of the map
 STRONG_NOISE = 0.01  # of the depth, one standard deviation
 MANY_MIXED = 0.25  # of the edge pixels
 
@@ -42,6 +43,24 @@ def check_holes(low: DepthMap) -> Iterator[Finding]:
         f"{100 * share:.0f} % of the depth map are holes, {words[0]}",
         "what fills them is inferred, not measured; --keep-holes leaves them" if many else "",
         {"share": share, "pieces": int(count), "largest": largest, "margin": margin},
+    )
+
+
+def check_scattered(low: DepthMap) -> Iterator[Finding]:
+    """scattered: points of a LiDAR or of structure from motion rather than a map."""
+    count, share = int(low.valid.sum()), float(low.valid.mean())
+    apart = share**-0.5
+    few = share < FEWEST_POINTS
+    yield Finding(
+        "scattered",
+        "warning" if few else "note",
+        f"scattered points, not a map: {count} on {100 * share:.2g} % of the pixels, about one in "
+        f"{apart:.0f}×{apart:.0f}",
+        "what lies between them is inferred; more points help more than anything else"
+        if few
+        else "they are spread along the edges of the image before super-resolution; what lies "
+        "between them is inferred",
+        {"points": count, "share": share, "apart": apart},
     )
 
 

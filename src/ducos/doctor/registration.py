@@ -21,7 +21,7 @@ added up block by block. Blocks, not frames, are drawn anew: many frames of a ca
 still are not many witnesses.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -29,7 +29,7 @@ import torch
 from numpy.typing import NDArray
 from scipy import ndimage
 
-from ducos.arrays import AnyArray, Floats, Mask
+from ducos.arrays import Floats, Mask
 from ducos.doctor.edges import agreement, colour_edges, depth_edges, working_size
 from ducos.doctor.refinement import View, refined
 from ducos.doctor.shifts import (
@@ -47,7 +47,6 @@ from ducos.resize import bilinear
 SMOOTHING = 0.25  # of a depth pixel: no edge of a coarse map is known better than that
 LARGEST_SPREAD, LARGEST_SPREAD_LOW = 1.0, 0.35  # of the first answer, in colour or depth pixels
 WEAKEST = 2.5  # strength below which the best shift is no peak
-UPRIGHT = "as it is"
 MOST_ACROSS = 8  # pixels of the picture per depth pixel: as fine as the finest step tried
 MOST_PIXELS = 5_000_000  # of a picture
 
@@ -129,36 +128,3 @@ def _best_shift(
         strength=strength(total),
         reason=reason,
     )
-
-
-def orientation_strengths(rgb: Floats, depth: Floats, valid: Mask) -> dict[str, float]:
-    """How well edges agree if the depth was mirrored or turned so, and as it is.
-
-    A strength is a score in standard deviations of the scores of all shifts. Quarter turns
-    are tried only if the depth map stands where the image lies, or the reverse.
-    """
-    H, W = rgb.shape[:2]
-    h, w = depth.shape
-    ways: dict[str, Callable[[AnyArray], AnyArray]]
-    if (H > W and h < w) or (H < W and h > w):
-        ways = {
-            "turned by 90° clockwise": lambda plane: np.rot90(plane, 1),
-            "turned by 90° counter-clockwise": lambda plane: np.rot90(plane, -1),
-            "transposed": lambda plane: plane.T,
-        }
-    else:
-        ways = {
-            UPRIGHT: lambda plane: plane,
-            "mirrored left to right": lambda plane: plane[:, ::-1],
-            "mirrored top to bottom": lambda plane: plane[::-1],
-            "turned by 180°": lambda plane: plane[::-1, ::-1],
-        }
-    size, reach = working_size(H, W)
-    colour = colour_edges(rgb, size)
-    strengths = {}
-    for name, undo in ways.items():
-        upright, known = (undo(plane).copy() for plane in (depth, valid))
-        surface = agreement(colour, depth_edges(upright, known, size), reach, blocks=1).sum(0)
-        # As it is, it may lie beside the picture; to be called mirrored it must fit well in place.
-        strengths[name] = strength(surface, None if name == UPRIGHT else reach // 3)
-    return strengths

@@ -9,13 +9,15 @@ from dataclasses import replace
 
 import numpy as np
 
+from ducos.arrays import Floats
 from ducos.cameras import registered
 from ducos.captures import Frame, read_frame
+from ducos.doctor.cheap import cheap_warnings_together
 from ducos.doctor.correction import common_shift
 from ducos.doctor.refinement import View
 from ducos.doctor.shift_option import Correction, parse_shift
 from ducos.errors import InputError
-from ducos.files import FramePair, picture_size, read_colour
+from ducos.files import DepthMap, FramePair, picture_size, read_colour
 
 LOOKED_AT = 16  # frames, spread evenly over the recording
 MOST_PIXELS = 12_000_000  # of their pictures together, which are held in memory
@@ -26,38 +28,45 @@ def rig_shift(
     shift: str | tuple[float, float],
     unit: str = "auto",
     scale: float | None = None,
-) -> Correction:
-    """The correction for all pairs that `shift` asks for, in whole pixels."""
+) -> tuple[Correction, list[str]]:
+    """The correction for all pairs that `shift` asks for, in whole pixels; and warnings about units
+    and mirrored maps, unless shift says that nobody is to look."""
     given = parse_shift(shift)
     if given is not None:
-        return given
-    views = sampled(pairs, unit, scale)
-    if not views:  # then their workers will have much to say
-        return Correction()
+        return given, []
+    seen = sampled(pairs, unit, scale)
+    if not seen:  # then their workers will have much to say
+        return Correction(), []
+    warnings = cheap_warnings_together(seen)
+    if any(low.is_scattered for _, low in seen):
+        return Correction(), warnings
+    views = [View(image, low.depth, low.valid) for image, low in seen]
     if len({(view.rgb.shape, view.depth.shape) for view in views}) > 1:
         if shift == "check":
-            return Correction()
+            return Correction(), warnings
         return Correction(
             note="not moved: the frames have different sizes, so they are not of one rig; give "
             "--shift X,Y, or run each recording by itself",
             warns=True,
-        )
+        ), warnings
     found = common_shift(shift, views)
     note = found.note and f"{found.note}; looked at {len(views)} of {len(pairs)} frames"
-    return replace(found, x=round(found.x), y=round(found.y), note=note)
+    return replace(found, x=round(found.x), y=round(found.y), note=note), warnings
 
 
-def sampled(pairs: Sequence[FramePair], unit: str, scale: float | None) -> list[View]:
-    """Some readable frames; those that are not will be reported by their worker."""
-    views: list[View] = []
+def sampled(
+    pairs: Sequence[FramePair], unit: str, scale: float | None
+) -> list[tuple[Floats, DepthMap]]:
+    """Image and map of some readable frames; of the others their workers will speak."""
+    seen: list[tuple[Floats, DepthMap]] = []
     for pair in spread_out(pairs):
         try:
             frame = placed(read_frame(pair, unit, scale))
             image = read_colour(frame.image)
         except (InputError, OSError):
             continue
-        views.append(View(image, frame.low.depth, frame.low.valid))
-    return views
+        seen.append((image, frame.low))
+    return seen
 
 
 def placed(frame: Frame) -> Frame:

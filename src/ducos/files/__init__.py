@@ -42,6 +42,7 @@ if TYPE_CHECKING:
         on_disk,
         read_text,
     )
+    from ducos.files.points import Points, is_points, read_points
     from ducos.files.replacing import MADE_BY, check_replaced, is_ours
     from ducos.files.units import UNITS, given_meaning
     from ducos.files.writing import Written, check_depth_output, write_depth

@@ -16,6 +16,7 @@ from ducos.files.images import as_float32, as_mask, read_mask, single_plane
 from ducos.files.paths import PathLike
 from ducos.files.units import FARTHEST, Meaning, given_meaning, guessed_meaning, stated_meaning
 
+SCATTERED = 0.1  # of the pixels: fewer, without areas, are points
 _LARGEST_LEVEL = 1e18  # of relative maps: the squares of larger numbers overflow float32
 
 
@@ -41,6 +42,19 @@ class DepthMap:
     guessed: bool = False
     about: dict[str, Any] = field(default_factory=dict)
     confidence: Floats | None = None
+
+    @property
+    def is_scattered(self) -> bool:
+        """Whether it is points rather than a map: few pixels, and next to none with all neighbours.
+
+        Sweeps of a LiDAR are lines, points of structure from motion are single pixels.
+        """
+        share = float(self.valid.mean())
+        if share >= SCATTERED or min(self.valid.shape) < 3:
+            return False
+        whole = self.valid[:, :-2] & self.valid[:, 1:-1] & self.valid[:, 2:]
+        whole = whole[:-2] & whole[1:-1] & whole[2:]
+        return float(whole.sum()) < 0.1 * float(self.valid.sum())
 
     def trusted(self, confidence: Floats) -> "DepthMap":
         """The same map with a confidence (h, w); what is not trusted at all becomes a hole."""

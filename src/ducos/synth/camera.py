@@ -138,11 +138,30 @@ def choose_camera(rng: Random, scene: Scene, size: tuple[int, int], cast: Caster
     return best
 
 
-def develop(light: NDArray[np.float32], rng: Random) -> NDArray[np.uint8]:
+def path_from(rng: Random, start: Camera, views: int) -> list[Camera]:
+    """A hand-held camera that starts there: it drifts to one side and a little ahead, turns back to
+    what it saw, and shakes. About 12 mm a view."""
+    side, ahead = rng.choice([-1.0, 1.0]) * rng.uniform(0.008, 0.014), rng.uniform(-0.004, 0.006)
+    turn = -side * rng.uniform(0.2, 0.6)  # radians to each view, towards the middle
+    rise = 0.01 * rng.uniform(0.3, 1.0)
+    cameras = []
+    for view in range(views):
+        c, s = np.cos(turn * view), np.sin(turn * view)
+        step = np.eye(4)
+        step[:3, :3] = [[c, 0, s], [0, 1, 0], [-s, 0, c]]
+        step[:3, 3] = [side * view, rise * np.sin(view / 3), -ahead * view]
+        cameras.append(Camera(start.pose @ step, start.fov))
+    return cameras
+
+
+def develop(
+    light: NDArray[np.float32], rng: Random, noise: Random | None = None
+) -> NDArray[np.uint8]:
     """Linear light (H, W, 3) to an 8-bit photograph, as a camera would spoil it.
 
     Auto-exposure with its error, white-balance error, vignette, lens blur, shot and read noise, a
-    highlight shoulder or hard clipping, sRGB, contrast.
+    highlight shoulder or hard clipping, sRGB, contrast. noise: draws the noise, where several
+    pictures of one camera are to differ in nothing else.
     """
     height, width = light.shape[:2]
     luminance = light @ np.array([0.2126, 0.7152, 0.0722])
@@ -162,7 +181,7 @@ def develop(light: NDArray[np.float32], rng: Random) -> NDArray[np.uint8]:
 
     gain = 10 ** rng.uniform(-4.2, -2.4)
     variance = np.maximum(image, 0) * gain + (1.2 * gain) ** 2
-    image = image + rng.normal(0, 1, image.shape) * np.sqrt(variance)
+    image = image + (noise or rng).normal(0, 1, image.shape) * np.sqrt(variance)
     image = np.maximum(image, 0)
     if rng.random() < 0.6:
         image = 1.25 * image * (1 + image / 6.25) / (1 + image)

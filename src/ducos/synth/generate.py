@@ -13,7 +13,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import cycle
 from pathlib import Path
 from typing import Any
@@ -93,6 +93,7 @@ def generate(
     assets: Path | None = None,
     size: tuple[int, int] = (480, 640),
     kind: str | None = None,
+    path: bool = False,
     progress: Callable[[Progress], None] | None = None,
 ) -> Progress:
     """Render scenes seed .. seed + scenes - 1 into `out`, or what is missing of them.
@@ -103,6 +104,7 @@ def generate(
         assets: folder made by `prepare_assets`; None renders forms and procedural materials only.
         size: (height, width) of the pictures.
         kind: of `worker.BUILDERS`, for all scenes; None: even seeds are rooms, odd ones tabletops.
+        path: the views of a scene follow each other along the path of a camera.
         progress: called after each scene.
 
     A scene whose worker fails is reported and left out; the others go on. Running the same call
@@ -112,14 +114,17 @@ def generate(
     require_blender()
     catalogue = Catalogue.load(assets)
     out.mkdir(parents=True, exist_ok=True)
-    _keep_settings(out, views, size, catalogue)
+    _keep_settings(out, views, size, catalogue, path)
     manifest = Manifest(out)
     finished = manifest.repair(views)
     seeds = [s for s in range(seed, seed + scenes) if s not in finished]
     state = Progress(total=scenes, skipped=scenes - len(seeds))
     folder = None if assets is None else str(assets.resolve())
     with ThreadPoolExecutor(workers, initializer=core_keeper()) as pool:
-        running = {pool.submit(_render_scene, out, s, views, size, folder, kind): s for s in seeds}
+        running = {
+            pool.submit(_render_scene, out, Job(s, views, size, "", folder, kind, path)): s
+            for s in seeds
+        }
         try:
             for future in as_completed(running):
                 records, trouble = future.result()
@@ -162,13 +167,18 @@ def _check(
         raise InputError(f"got a picture of {size[1]}x{size[0]}, expected at least 16x16")
 
 
-def _keep_settings(out: Path, views: int, size: tuple[int, int], catalogue: Catalogue) -> None:
+def _keep_settings(
+    out: Path, views: int, size: tuple[int, int], catalogue: Catalogue, path_of_camera: bool
+) -> None:
     """Refuse to mix pictures of different settings in one set."""
-    settings = {"views": views, "size": list(size), "assets": catalogue.digest()}
+    settings: dict[str, Any] = {"views": views, "size": list(size), "assets": catalogue.digest()}
+    if path_of_camera:  # sets from before know no such word
+        settings["path"] = True
     path = out / SETTINGS
     if path.exists():
         stored = json.loads(path.read_text(encoding="utf-8"))
-        different = [name for name in settings if stored.get(name) != settings[name]]
+        names = sorted(settings.keys() | stored.keys())
+        different = [name for name in names if stored.get(name) != settings.get(name)]
         if different:
             raise InputError(
                 f"got other {' and '.join(different)} than the set in {out} was begun with; "
@@ -180,18 +190,16 @@ def _keep_settings(out: Path, views: int, size: tuple[int, int], catalogue: Cata
     partial.replace(path)
 
 
-def _render_scene(
-    out: Path, seed: int, views: int, size: tuple[int, int], assets: str | None, kind: str | None
-) -> tuple[list[dict[str, Any]], str | None]:
+def _render_scene(out: Path, job: Job) -> tuple[list[dict[str, Any]], str | None]:
     """Run one worker; returns its records, or the end of its output if it failed."""
-    for stale in out.glob(f".scene-{seed:06d}-*"):  # left by a run that was killed
+    for stale in out.glob(f".scene-{job.seed:06d}-*"):  # left by a run that was killed
         shutil.rmtree(stale, ignore_errors=True)
-    folder = out / f".scene-{seed:06d}-{os.getpid()}"
+    folder = out / f".scene-{job.seed:06d}-{os.getpid()}"
     folder.mkdir()
     try:
         worker = subprocess.run(
             python_module("ducos.synth.worker"),
-            input=job_text(Job(seed, views, size, str(folder.resolve()), assets, kind)),
+            input=job_text(replace(job, folder=str(folder.resolve()))),
             env=environment(ONE_THREAD),
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -202,8 +210,8 @@ def _render_scene(
         if not report.exists():  # the exit code says less: Blender can crash while closing
             return [], f"exit code {worker.returncode}: {worker.stdout[-2000:]}"
         records: list[dict[str, Any]] = json.loads(report.read_text(encoding="utf-8"))
-        for view in range(views):
-            for name in view_files(view_id(seed, view)):
+        for view in range(job.views):
+            for name in view_files(view_id(job.seed, view, job.path)):
                 (folder / name).replace(out / name)
         return records, None
     finally:

@@ -6,6 +6,7 @@ ones before it, which is what makes a seed mean the same picture whenever it is 
 
 import json
 import sys
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,8 @@ import numpy as np
 from PIL import Image
 
 from ducos.synth.assets import Catalogue
-from ducos.synth.camera import Camera, choose_camera, develop
+from ducos.synth.camera import Camera, Caster, choose_camera, develop, judge, path_from
+from ducos.synth.materials import Random
 from ducos.synth.render import Renderer
 from ducos.synth.room import build_room
 from ducos.synth.scene import Scene
@@ -31,7 +33,7 @@ ATTEMPTS = 5  # rooms tried for a seed until one offers enough views
 @dataclass(frozen=True)
 class Job:
     """seed: of the scene. views: pictures of it. size: (height, width). folder: where to write.
-    kind: of BUILDERS, or None for the seed's own."""
+    kind: of BUILDERS, or None for the seed's own. path: the views follow each other."""
 
     seed: int
     views: int
@@ -39,10 +41,12 @@ class Job:
     folder: str
     assets: str | None
     kind: str | None = None
+    path: bool = False
 
 
-def view_id(seed: int, view: int) -> str:
-    return f"{seed:06d}_{view}"
+def view_id(seed: int, view: int, path: bool = False) -> str:
+    """Along a path names sort as the views follow each other."""
+    return f"{seed:06d}_{view:04d}" if path else f"{seed:06d}_{view}"
 
 
 def view_files(identity: str) -> tuple[str, str, str]:
@@ -69,7 +73,10 @@ def run(job: Job) -> list[dict[str, Any]]:
         renderer = Renderer(scene, job.size)
         cast = renderer.caster()
         randoms = [np.random.default_rng([job.seed, attempt, view]) for view in range(job.views)]
-        cameras = [choose_camera(rng, scene, job.size, cast) for rng in randoms]
+        if job.path:
+            cameras = along_a_path(randoms[0], scene, job, cast)
+        else:
+            cameras = [choose_camera(rng, scene, job.size, cast) for rng in randoms]
         usable = [camera for camera in cameras if camera is not None]
         if len(usable) == job.views:
             break
@@ -83,6 +90,13 @@ def run(job: Job) -> list[dict[str, Any]]:
             _write(job, scene, view, camera, lights[view], renderer.depth(camera), randoms[view])
         )
     return records
+
+
+def along_a_path(rng: Random, scene: Scene, job: Job, cast: Caster) -> Sequence[Camera | None]:
+    """Cameras one after the other; None for those that see too little."""
+    start = choose_camera(rng, scene, job.size, cast)
+    cameras = [] if start is None else path_from(rng, start, job.views)
+    return [c if judge(c, scene, job.size, cast) is not None else None for c in cameras]
 
 
 def encode_depth(depth: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
@@ -100,9 +114,13 @@ def _write(
     depth: np.ndarray[Any, Any],
     rng: np.random.Generator,
 ) -> dict[str, Any]:
-    identity, folder = view_id(job.seed, view), Path(job.folder)
+    identity, folder = view_id(job.seed, view, job.path), Path(job.folder)
     rgb_name, depth_name, camera_name = view_files(identity)
-    Image.fromarray(develop(light, rng)).save(folder / rgb_name, quality=90)
+    if job.path:  # one camera: its colours stay, its noise does not
+        photograph = develop(light, np.random.default_rng([job.seed, 0]), rng)
+    else:
+        photograph = develop(light, rng)
+    Image.fromarray(photograph).save(folder / rgb_name, quality=90)
     steps = encode_depth(depth)
     Image.fromarray(steps).save(folder / depth_name)
     fx, fy, cx, cy = camera.intrinsics(job.size)

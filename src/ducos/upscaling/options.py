@@ -14,13 +14,18 @@ from typing import Any
 
 from ducos.doctor import parse_shift
 from ducos.errors import InputError
-from ducos.files import existing_file, given_meaning
+from ducos.files import existing_file, given_meaning, is_points
 from ducos.hints import MODES, SENSORS, check_sensor, mode_of
 from ducos.upscaling.weights import default_model, find_weights
 
 MEMORY: dict[str, int | None] = {"auto": 10**9, "off": None}
 FILES = ("mask", "confidence", "prior", "depth_intrinsics", "rgb_intrinsics", "extrinsics")
 DEVICES = ("auto", "cpu", "cuda", "mps")
+REGISTRATION = (
+    "registration needs all of --depth-intrinsics, --rgb-intrinsics and --extrinsics "
+    "(depth_intrinsics, rgb_intrinsics, extrinsics); only a file of points needs no "
+    "--depth-intrinsics"
+)
 IN_SPACE = "Cameras, clouds and meshes"
 COMPUTING = "Computing"
 
@@ -91,7 +96,12 @@ class Options:
     rgb_intrinsics: Any = option(
         None, "File of the colour camera, in JSON, YAML, text or .npy.", Path | None, IN_SPACE
     )
-    extrinsics: Any = option(None, "File, depth to colour camera.", Path | None, IN_SPACE)
+    extrinsics: Any = option(
+        None,
+        "File, depth to colour camera; of points, from their frame, also COLMAP's images.txt.",
+        Path | None,
+        IN_SPACE,
+    )
     field_of_view: float | None = option(
         None, "Horizontal degrees, for a cloud without intrinsics.", float | None, IN_SPACE
     )
@@ -128,12 +138,15 @@ class Options:
         for name in FILES:
             if is_name(getattr(self, name)):
                 existing_file(getattr(self, name))
-        registers = self.depth_intrinsics is not None or self.extrinsics is not None
-        if registers and None in (self.depth_intrinsics, self.rgb_intrinsics, self.extrinsics):
-            raise InputError(
-                "registration needs all of --depth-intrinsics, --rgb-intrinsics and --extrinsics "
-                "(depth_intrinsics, rgb_intrinsics, extrinsics)"
-            )
+        if self.extrinsics is not None or self.depth_intrinsics is not None:
+            needs = (self.rgb_intrinsics, self.extrinsics)
+            if None in needs:
+                raise InputError(REGISTRATION)
+
+    def check_depth(self, depth: Any) -> None:
+        """Refuse what these options do not suffice for, once it is known what the depth is."""
+        if self.extrinsics is not None and self.depth_intrinsics is None and not is_points(depth):
+            raise InputError(REGISTRATION)
 
     @property
     def chosen_model(self) -> Any:
@@ -150,7 +163,7 @@ class Options:
     @property
     def registers(self) -> bool:
         """Whether the depth map is to be brought into the colour camera first."""
-        return self.extrinsics is not None
+        return self.depth_intrinsics is not None
 
     @classmethod
     def of(cls, options: "Options | None", changes: Mapping[str, Any]) -> "Options":

@@ -17,14 +17,15 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from ducos.cameras import checked_camera, read_extrinsics, registered
-from ducos.doctor import Correction, cheap_warnings, check_direction, noise_of, shift_to_undo
+from ducos.doctor import Correction, noise_of, shift_to_undo
 from ducos.errors import InputError
-from ducos.files import DepthMap, check_sizes, is_tensor, read_colour, read_low, read_relative
+from ducos.files import DepthMap, check_sizes, is_tensor, read_colour, read_relative
 from ducos.models import Prediction, as_model
 from ducos.resize import Size, bilinear, fill_holes, moved
 from ducos.upscaling.consistency import disagreement, trace
+from ducos.upscaling.densify import densified, spread_over
 from ducos.upscaling.loading import device_of, load
+from ducos.upscaling.measurements import measurements
 from ducos.upscaling.options import OPTIONS, Options, is_name, memory_limit
 from ducos.upscaling.prediction import predict
 from ducos.upscaling.result import Result
@@ -34,6 +35,7 @@ Progress = Callable[[float], None]
 MARGIN = 0.25
 """Of the range of the measurements: by how much a result may leave it."""
 
+LOOKS = ("check", "auto")  # shifts that are measured
 FIXED = ("model", "device", "accept_noncommercial")  # of an upscaler, once it is made
 
 
@@ -83,27 +85,21 @@ class Upscaler:
     ) -> Result[Any]:
         """The whole way of one pair, in the order in which it happens."""
         image: NDArray[np.float32] = read_colour(rgb)
-        try:
-            low = read_low(depth, options.unit, options.scale, options.mask, options.confidence)
-        except InputError as problem:
-            raise InputError(f"{problem}{swapped(image, problem)}") from problem
-        notes = [low.note]
-        warnings = cheap_warnings(low) if options.shift != "off" else []
-        if options.registers:
-            low, sentence, doubts = in_colour_camera(image, low, options)
-            notes.append(sentence)
-            warnings += doubts
-        elif options.rgb_intrinsics is not None:
-            camera = checked_camera(options.rgb_intrinsics, "colour", image.shape[:2])
-            warnings += camera.doubts()
-        check_sizes(image.shape[:2], low.depth.shape, options.any_aspect)
-        shift = shift_to_undo(options.shift, image, low)
+        low, notes, warnings = measurements(image, rgb, depth, options)
+        given = low
+        if low.is_scattered:
+            low = densified(low, image)
+            notes.append(spread_over(given, low))
+        asked = options.shift
+        if given.is_scattered and asked in LOOKS:  # so few points show no edges
+            asked = "off"
+        shift = shift_to_undo(asked, image, low)
         steps = whole_steps(shift, image.shape[:2])
         noise = noise_of(low) if options.noise is None else options.noise
         with computing(options.threads), self.evaluating():
             prediction = self.predict(image, low, steps, options, noise, progress)
-        bounds = allowed_range(low) if as_model(self.network).bounded else None
-        tensors, residual = finished(prediction, low, steps, options, bounds)
+        bounds = allowed_range(given) if as_model(self.network).bounded else None
+        tensors, residual = finished(prediction, given, steps, options, bounds)
         maps: dict[str, Any] = dict(tensors)
         if not is_tensor(depth):
             maps = {key: None if value is None else value.numpy() for key, value in tensors.items()}
@@ -112,7 +108,7 @@ class Upscaler:
         return Result(
             **maps,
             image=image,
-            low=low,
+            low=given,
             model=self.name,
             residual=residual,
             noise=noise,
@@ -171,34 +167,6 @@ class Upscaler:
                 yield
             finally:
                 self.network.train()
-
-
-def swapped(image: NDArray[np.float32], problem: InputError) -> str:
-    """A question, if the depth is a colour picture and the colour image a grey one."""
-    grey = bool((image[..., 0] == image[..., 1]).all() and (image[..., 0] == image[..., 2]).all())
-    return (
-        "; are colour image and depth map swapped?" if grey and "channels" in str(problem) else ""
-    )
-
-
-def in_colour_camera(
-    image: NDArray[np.float32], low: DepthMap, options: Options
-) -> tuple[DepthMap, str, list[str]]:
-    """The registered map, a sentence about it, and doubts about the cameras."""
-    size = (image.shape[0], image.shape[1])
-    cameras = (
-        checked_camera(options.depth_intrinsics, "depth", low.depth.shape),
-        checked_camera(options.rgb_intrinsics, "colour", size),
-    )
-    pose = read_extrinsics(options.extrinsics)
-    seen, sentence = registered(low, size, *cameras, pose)
-    doubts = [doubt for camera in cameras for doubt in camera.doubts()]
-    if options.shift in ("check", "auto"):  # whoever turns looking off means this too
-        wrong = check_direction(
-            image, seen, pose, lambda other: registered(low, size, *cameras, other)[0]
-        )
-        doubts += [wrong] if wrong else []
-    return seen, sentence, doubts
 
 
 def finished(

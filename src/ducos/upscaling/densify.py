@@ -1,0 +1,90 @@
+"""Scattered points made dense before a network sees them.
+
+A network that was trained on maps of a sensor smears a map in which one pixel of a hundred is
+valid. So the points are spread first, over a grid of the image: neighbouring cells pull at each
+other's depth, strongly where their colours are alike and hardly across an edge of the image, and
+the points hold it. That is one sparse linear system (a weighted membrane). The super-resolution
+then goes on from the grid as from any map. benchmarks/sparse.py measures it.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from ducos.arrays import Floats, Mask, Size
+from ducos.files import DepthMap
+from ducos.resize import area
+
+CELLS = 80_000  # of the grid at most: a third of a second
+LIKE_COLOUR = 0.03  # standard deviation of the colours of one surface
+UNLIKE = 0.001  # what pulls across an edge, of what pulls on a surface
+HOLD = 100.0  # of a point on its cell, of what pulls on a surface
+
+
+def densified(low: DepthMap, image: Floats) -> DepthMap:
+    """A map without holes of a map (h, w) of scattered points; image: (H, W, 3) in [0, 1].
+
+    Its grid has the map's aspect, at most as many cells as the map has pixels, and at most CELLS.
+    """
+    size = grid_size(low.depth.shape)
+    depth, known = gathered(low.depth, low.valid, size)
+    colours = area(torch.from_numpy(image).permute(2, 0, 1)[None], size)[0].permute(1, 2, 0)
+    spread = membrane(depth, known, colours.numpy().astype(np.float64))
+    everywhere = np.ones(size, bool)
+    return replace(low, depth=spread.astype(np.float32), valid=everywhere, confidence=None)
+
+
+def grid_size(size: tuple[int, ...]) -> Size:
+    """(height, width) of the grid for a map of this size."""
+    h, w = size
+    shrink = min(1.0, (CELLS / (h * w)) ** 0.5)
+    return max(1, int(h * shrink)), max(1, int(w * shrink))
+
+
+def gathered(depth: Floats, valid: Mask, size: Size) -> tuple[Floats, Mask]:
+    """The points (h, w) by the cells of a grid, and which cells have any.
+
+    Of several the lower median: a mean of two surfaces would lie between them.
+    """
+    (h, w), (rows, columns) = depth.shape, size
+    row, column = np.nonzero(valid)
+    cell = (row * rows // h) * columns + column * columns // w
+    order = np.lexsort((depth[row, column], cell))
+    cells, first, count = np.unique(cell[order], return_index=True, return_counts=True)
+    plane = np.zeros(rows * columns, np.float32)
+    plane[cells] = depth[row, column][order][first + (count - 1) // 2]
+    known = np.zeros(rows * columns, bool)
+    known[cells] = True
+    return plane.reshape(size), known.reshape(size)
+
+
+def membrane(depth: Floats, known: Mask, colours: NDArray[np.float64]) -> NDArray[np.float64]:
+    """(h, w): as smooth as the colours (h, w, C) are alike, held where it is known."""
+    from scipy import sparse
+    from scipy.sparse.linalg import spsolve
+
+    index = np.arange(depth.size).reshape(depth.shape)
+    ends, pulls = [], []
+    for here, there in ((np.s_[:, :-1], np.s_[:, 1:]), (np.s_[:-1], np.s_[1:])):
+        unlike = np.square(colours[here] - colours[there]).sum(-1)
+        ends.append(np.stack([index[here].ravel(), index[there].ravel()]))
+        pulls.append((np.exp(-unlike / (2 * LIKE_COLOUR**2)) + UNLIKE).ravel())
+    (one, other), pull = np.concatenate(ends, 1), np.concatenate(pulls)
+    side = (depth.size, depth.size)
+    links = sparse.csr_array((pull, (one, other)), side)
+    links = links + links.T
+    hold = HOLD * known.ravel().astype(np.float64)
+    balance = sparse.diags_array(links.sum(1) + hold, offsets=0)
+    solved = spsolve((balance - links).tocsc(), hold * depth.ravel().astype(np.float64))
+    return np.asarray(solved).reshape(depth.shape)
+
+
+def spread_over(low: DepthMap, dense: DepthMap) -> str:
+    """A sentence about it."""
+    (h, w), count = dense.depth.shape, int(low.valid.sum())
+    return (
+        f"{count} scattered points ({100 * low.valid.mean():.2g} % of the map) were spread over "
+        f"{w}×{h} along the edges of the image"
+    )
