@@ -21,6 +21,7 @@ from ducos.models.ducos.around import (
     TAPS,
     Around,
     Window,
+    extremes,
     linear_of,
     mix,
     nearest_of,
@@ -53,7 +54,7 @@ def within_reach(depth: Tensor, around: Around) -> Tensor:
 
     Corrections add up; where they fight noise or a wrong edge, they must not leave the scene.
     """
-    lowest, highest = torch.aminmax(around.neighbours, dim=1, keepdim=True)
+    lowest, highest = extremes(around.low, around.window)
     beyond = BEYOND * (highest - lowest)
     return torch.minimum(torch.maximum(depth, lowest - beyond), highest + beyond)
 
