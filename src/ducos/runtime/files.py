@@ -21,6 +21,11 @@ def description(weights: Path) -> Path:
     return weights.with_name(f"{weights.stem}.pieces.json")
 
 
+def can_run(weights: Path) -> bool:
+    """Whether there are graphs for these weights."""
+    return description(weights).is_file()
+
+
 def described(weights: Path) -> dict[str, Any]:
     """The description of the pieces of these weights; refuses those of other weights."""
     if not description(weights).is_file():
