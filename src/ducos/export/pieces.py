@@ -11,24 +11,32 @@ file: the graphs name the places of its tensors, so nothing is stored twice.
 
 import io
 import json
+import shutil
 import warnings
 from collections.abc import Iterator
 from hashlib import sha256
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
+import numpy as np
 import torch
 import torch.nn.functional as F
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from ducos.errors import InputError, needed
+from ducos.export.parity import Agreement, Feed, Run, measured, refuse_if_wrong
 from ducos.files import atomic_write
-from ducos.models import read_about
+from ducos.filters import maximum
+from ducos.kernels import FARTHER
+from ducos.models import load_model, read_about
 from ducos.models.ducos.around import Around, Window
 from ducos.models.ducos.compact import DuCosCompact
 from ducos.models.ducos.guide import fits
 from ducos.models.ducos.mixing import hand_back, steepened, within_reach
-from ducos.runtime import FORMAT, PIECES, description, place
+from ducos.runtime import FORMAT, PIECES, Network, description, place
+from ducos.sampling import area, fill_holes, nearest
 
 OPSET = 18
 ROWS, COLUMNS = 32, 64  # of the image that is traced
@@ -207,6 +215,49 @@ class Tensors(NamedTuple):
         return cls(path.name, sha256(stored).hexdigest(), places)
 
 
+def export_pieces(weights: Path) -> list[Agreement]:
+    """Write the pieces beside a weight file, if they then say what torch says; else refuse.
+
+    Returns:
+        How far they are from torch, pair by pair.
+    """
+    model, *_ = load_model(weights)
+    with TemporaryDirectory() as folder:
+        for file in weight_files(weights):
+            shutil.copy(file, folder)
+        copy = Path(folder) / weights.name
+        made = write_pieces(model, copy)
+        rows = measured(model, in_pieces(Network(copy, threads=1)))
+        refuse_if_wrong(rows)
+        for path in made:
+            with atomic_write(weights.with_name(path.name)) as temporary:
+                shutil.copy(path, temporary)
+    return rows
+
+
+def in_pieces(network: Network) -> Run:
+    """How the pieces answer a pair of `parity`, with numpy before and behind."""
+
+    def run(feed: Feed) -> tuple[NDArray[Any], ...]:
+        words = {name: network.words[name] for name in ("mode", "sensor")}
+        maps = []
+        for i, image in enumerate(feed["image"]):
+            told = {name: known[int(feed[name][i])] for name, known in words.items()}
+            low, trust = feed["depth"][i, 0], feed["trust"][i, 0]
+            lowest, span = low[trust > 0].min(), np.ptp(low[trust > 0])
+            filled = fill_holes(low, trust, area(image, low.shape), FARTHER)
+            noise = float(feed["noise"][i] / span)
+            found = network(image, (filled - lowest) / span, trust, noise=noise, told=told)
+            depth = np.maximum(found.depth * span + lowest, 0.5 * lowest)
+            source = np.where(trust > 0, 1, np.where(maximum(trust, 5) > 0, 2, 3))
+            size = (image.shape[1], image.shape[2])
+            maps.append((depth, found.sigma * span, nearest(source.astype(np.uint8), size)))
+        depths, sigmas, sources = (np.stack(each)[:, None] for each in zip(*maps))
+        return depths, sigmas, sources
+
+    return run
+
+
 def write_pieces(model: nn.Module, weights: Path) -> list[Path]:
     """The pieces of a model beside its weight file, and their description.
 
@@ -253,9 +304,9 @@ def traced(piece: Piece, files: list[Tensors]) -> bytes:
     """A piece as an ONNX graph whose weights are in the weight files."""
     onnx = needed("onnx", "export")
     piece = piece.eval()
+    decided = {FEATURES: piece.network.head.out_channels, "sides": len(piece.network.sides)}
     piece.inputs = {
-        name: tuple({FEATURES: channels(piece), "sides": len(piece.network.sides)}.get(n, n) for n in shape)
-        for name, shape in piece.inputs.items()
+        name: tuple(decided.get(str(n), n) for n in shape) for name, shape in piece.inputs.items()
     }
     example = piece.example()
     axes = {
@@ -280,10 +331,6 @@ def traced(piece: Piece, files: list[Tensors]) -> bytes:
     for tensor in graph.graph.initializer:
         refer(tensor, files)
     return graph.SerializeToString()
-
-
-def channels(piece: Piece) -> int:
-    return piece.network.head.out_channels
 
 
 def refer(tensor: Any, files: list[Tensors]) -> None:

@@ -22,7 +22,7 @@ from ducos.runtime.surroundings import Surroundings
 
 ROWS = 64  # of the image that pass together
 PRELUDE = 4  # more rows above and below, for convolutions of one cell's reach
-BEYOND_LOW = 3  # measurements above and below that the rows of a strip look at
+BYTES = 130  # that a pixel of the image takes, about
 
 Floats = NDArray[np.float32]
 Progress = Callable[[float], None]
@@ -73,8 +73,10 @@ class Network:
         [0, 1], noise: one standard deviation of low -> depth and sigma (H, W).
 
         memory: bytes for the neighbours' weights; beyond them they lie in a temporary file.
+        progress: called with the share of the work that is done, for images beyond `memory`.
         """
-        report = progress or (lambda share: None)
+        large = memory is not None and BYTES * image.shape[1] * image.shape[2] > memory
+        report = progress if progress and large else (lambda share: None)
         words = {name: np.array([self.place(name, told)]) for name in ("mode", "sensor")}
         size = (image.shape[1], image.shape[2])
         around = Surroundings(image, low, trust, self.about["sides"], self.about["multiple"])

@@ -96,14 +96,19 @@ def extremes(low: Tensor, window: Window) -> tuple[Tensor, Tensor]:
     return most(torch.minimum), most(torch.maximum)
 
 
-def mix(weights: Tensor, low: Tensor, window: Window) -> Tensor:
-    """Weighted sum of the neighbours: weights (B, 16, H, W), low (B, 1, h, w) -> (B, 1, H, W)."""
+def mix(weights: Tensor, low: Tensor, window: Window, about: Tensor | None = None) -> Tensor:
+    """Weighted sum of the neighbours: weights (B, 16, H, W), low (B, 1, h, w) -> (B, 1, H, W).
+
+    about (B, 1, H, W): sum their squared differences from it instead, so the variance about a mean.
+    A difference of the two sums of squares would be mostly rounding where the map is flat.
+    """
     total = torch.zeros_like(weights[:, :1])
     shares = weights.split(1, 1)  # at once: the gradient of 16 slices would be 16 full maps
     wide = widened(low, window)
     for a in range(TAPS):
         for b in range(TAPS):
             tap = wide[b].index_select(2, window.rows[:, a])
+            tap = tap if about is None else (tap - about).square()
             total = torch.addcmul(total, shares[TAPS * a + b], tap)
     return total
 
