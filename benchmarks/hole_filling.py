@@ -19,7 +19,8 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from ducos.data import open_dataset
-from ducos.resize import FARTHER, continued, fill_holes
+from ducos.kernels import FARTHER
+from ducos.resize import continued, fill_holes
 from ducos.training.changes import cast_shadows, punch_holes
 
 RATIOS = (1, 2, 4, 8)

@@ -27,6 +27,7 @@ from ducos.errors import InputError
 from ducos.evaluation import Choice, choose, figures_by_model, find_suite, known, score_suite
 from ducos.evaluation.results import versions, write_json
 from ducos.example import LOW, RGB, STORED, scores
+from ducos.export import export_pieces
 from ducos.models.checkpoint import ModelSpec, load_model, save_model, stored_weights
 from ducos.models.header import read_about
 from ducos.synth.generate import Manifest
@@ -266,7 +267,8 @@ def chosen(candidates: dict[str, Path], rule: ChooseConfig, out: Path) -> tuple[
 
 
 def embed(path: Path, target: Path, recipe: Recipe, choice: Choice, out: Path) -> None:
-    """Put weights into the package, with figures and rule, and count and measure them there."""
+    """Put weights into the package, with figures, rule and the graphs of the runtime without torch,
+    and count and measure them there."""
     model, spec, about = load_model(path)
     # These numbers are part of what was trained: state them, whatever the defaults become.
     tail = getattr(model, "tail", None)
@@ -287,6 +289,7 @@ def embed(path: Path, target: Path, recipe: Recipe, choice: Choice, out: Path) -
     target.parent.mkdir(parents=True, exist_ok=True)
     save_model(target, spec, stored_weights(model), stated)
     print(f"{target}: {target.stat().st_size / 1e6:.2f} MB")
+    export_pieces(target)
     if target.parent == WEIGHTS:
         count_and_measure(target.stem)
 

@@ -21,8 +21,8 @@ ROOMS = {path.relative_to(PACKAGE).parts[0].removesuffix(".py") for path in FILE
 # floor do not know each other. A new room needs a place here: as low as its imports allow.
 FLOORS = [
     {"arrays", "children", "deferred", "errors", "kernels"},
-    {"hints", "lazy", "moved", "normalise", "resize"},
-    {"files", "degrade", "prompts"},
+    {"filters", "hints", "lazy", "moved", "normalise", "resize", "sampling"},
+    {"files", "degrade", "prompts", "runtime"},
     {"cameras", "pictures", "data", "models"},
     {"captures"},
     {"doctor"},

@@ -12,6 +12,11 @@ from typing import Any
 
 CUBIC, LINEAR = "bicubic", "bilinear"
 
+# How holes are filled, see `resize.fill_holes`.
+LIKE_COLOUR = 0.07  # standard deviation of colours of one surface
+UNLIKE_WEIGHT = 0.01  # of a pixel of another colour
+FARTHER = 2.0  # exponent of depth in the weights of what fills a hole
+
 
 def antialiased_weights(kind: str, i: Any, j: Any, n: Any, N: Any, larger: Any) -> Any:
     """(N, n): Pillow's bicubic (a = -0.5) or bilinear; where it shrinks, the kernel is as wide as
@@ -49,3 +54,21 @@ def padded_index(i: Any, n: Any, mirrored: Any) -> Any:
     """Which of n pixels stands at i ≥ 0 of a padded axis; mirrored: 1, or 0 to repeat the last."""
     beyond = (i - (n - 1)).clip(0)
     return i - beyond - beyond * mirrored
+
+
+def after_and_phase(i: Any, n: Any, N: Any) -> tuple[Any, Any]:
+    """Of pixel i of N among n: one more than the last pixel whose centre does not lie behind its
+    own, and how far behind that one it lies, in halves of 1/N.
+
+    The centre of pixel i lies at ((2i + 1) n - N) / 2N. In whole numbers, so that no runtime rounds
+    it to another neighbour; one more, so that none is below 0.
+    """
+    centre = (2 * i + 1) * n + N
+    after = centre // (2 * N)
+    return after, centre - after * (2 * N)
+
+
+def spline(distance: Any) -> tuple[Any, Any]:
+    """The cubic B-spline at distances ≥ 0: where they are below 1, and elsewhere."""
+    square, left = distance * distance, (2 - distance).clip(0)  # powers differ between libraries
+    return 2 / 3 - square + square * distance / 2, left * left * left / 6

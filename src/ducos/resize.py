@@ -22,11 +22,15 @@ from torch.overrides import handle_torch_function
 
 from ducos.arrays import Size
 from ducos.deferred import exporting, is_deferred
-from ducos.kernels import antialiased_weights, area_weights, nearest_index, padded_index
+from ducos.kernels import (
+    LIKE_COLOUR,
+    UNLIKE_WEIGHT,
+    antialiased_weights,
+    area_weights,
+    nearest_index,
+    padded_index,
+)
 
-LIKE_COLOUR = 0.07  # standard deviation of colours of one surface
-UNLIKE_WEIGHT = 0.01  # of a pixel of another colour
-FARTHER = 2.0  # exponent of depth in the weights of what fills a hole: see fill_holes
 LEVELS = 13  # of an exported graph, whose loops are fixed: maps of up to 2^13 pixels a side
 
 
@@ -38,6 +42,13 @@ def bicubic(x: Tensor, size: Size) -> Tensor:
 def bilinear(x: Tensor, size: Size) -> Tensor:
     """Antialiased bilinear of (B, C, h, w) to (B, C, H, W); never leaves the range of its input."""
     return antialiased(x, size, "bilinear")
+
+
+def grown(x: Tensor, size: Size) -> Tensor:
+    """`bilinear` to a size that is nowhere smaller, where all runtimes agree on one operator."""
+    if exporting():
+        return F.interpolate(x, size=(size[0], size[1]), mode="bilinear", align_corners=False)
+    return bilinear(x, size)
 
 
 def antialiased(x: Tensor, size: Size, mode: str) -> Tensor:

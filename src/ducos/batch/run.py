@@ -246,13 +246,14 @@ def check_clouds(pairs: Sequence[FramePair], names: list[str], options: Options)
 
 def settings_of(options: Options) -> dict[str, Any]:
     """All that decides a result's bytes beside its inputs; refuses a model that cannot be used."""
-    from ducos.upscaling import load  # and with it torch, which mistakes need not wait for
+    from ducos.upscaling import Upscaler, chosen_runtime  # mistakes need not wait for libraries
 
-    load(options.model, accept_noncommercial=options.accept_noncommercial)
+    Upscaler(**options.plain())
     name = default_model() if options.model is None else str(options.model)
     weights = find_weights(name)
     digest = None if weights is None else digest_of(weights)
-    return {**options.plain(), "model": name, "weights": digest, "ducos": __version__}
+    decided = {"model": name, "weights": digest, "runtime": chosen_runtime(options)}
+    return {**options.plain(), **decided, "ducos": __version__}
 
 
 @contextmanager

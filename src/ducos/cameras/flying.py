@@ -10,10 +10,10 @@ all ask here.
 import math
 
 import numpy as np
-from scipy import ndimage
 
 from ducos.arrays import AnyArray, Floats, Mask
 from ducos.cameras.intrinsics import Camera
+from ducos.filters import maximum, minimum
 
 EDGE = 0.1  # a jump between two surfaces, of the nearer depth
 RADIUS = 2  # pixels within which it happens
@@ -25,8 +25,8 @@ STEEPEST = 80.0  # degrees between a surface and the image plane: steeper ones a
 def surfaces(depth: AnyArray, valid: Mask, radius: int = RADIUS) -> tuple[AnyArray, AnyArray]:
     """Nearest and farthest valid depth (H, W) within radius pixels; inf and -inf without any."""
     window = 2 * radius + 1
-    near = ndimage.minimum_filter(np.where(valid, depth, np.inf), window)
-    return near, ndimage.maximum_filter(np.where(valid, depth, -np.inf), window)
+    near = minimum(np.where(valid, depth, np.inf), window)
+    return near, maximum(np.where(valid, depth, -np.inf), window)
 
 
 def off_both(depth: AnyArray, near: AnyArray, far: AnyArray) -> Mask:

@@ -60,6 +60,9 @@ def about(
         raise typer.Exit
 
 
+WITH_TORCH = ("torch", "safetensors", "scipy")  # of the extra; the plain install has none of them
+
+
 def commands() -> Any:
     """All commands, as the parser runs them; help shows no value for flags, as they take none."""
     group = typer.main.get_command(app)
@@ -75,12 +78,19 @@ def main() -> None:
     # Threads that wait for each other by spinning make a busy machine many times slower; those that
     # sleep cost an idle one next to nothing (benchmarks/threads.py). Read when torch is imported.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    # What numpy multiplies here is small. Read when numpy is imported.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     os.environ["PYTHONSAFEPATH"] = "1"  # for processes that libraries start, see ducos.children
     try:
         commands()()
     except InputError as problem:
         sentence = " ".join(str(problem).splitlines())
         print(f"ducos: {sentence}", file=sys.stderr)
+        sys.exit(2)
+    except ModuleNotFoundError as problem:
+        if problem.name not in WITH_TORCH:
+            raise
+        print(f"ducos: this needs {problem.name}: pip install 'ducos[torch]'", file=sys.stderr)
         sys.exit(2)
     except KeyboardInterrupt:
         sys.exit(130)

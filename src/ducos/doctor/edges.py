@@ -6,12 +6,12 @@ An edge is a complex number: its length is the strength, its angle twice the edg
 from itertools import pairwise
 
 import numpy as np
-import torch
+from numpy import fft
 from numpy.typing import NDArray
-from scipy import fft, ndimage
 
 from ducos.arrays import Floats, Mask
-from ducos.resize import bicubic, bilinear, fill_holes, nearest
+from ducos.filters import dilated, fast_length, gaussian, turned
+from ducos.sampling import bicubic, bilinear, continued, nearest
 
 LONGEST_SIDE = 640  # pixels at which edges are compared; larger images are shrunk
 SEARCH = 0.04  # of the longest side: the largest shift looked for, on either side
@@ -32,14 +32,13 @@ def colour_edges(rgb: Floats, size: tuple[int, int]) -> NDArray[np.complex64]:
     Dividing by the mean strength around makes a faint silhouette in the shade count as much as a
     strong one in the light, and keeps busy texture from drowning both.
     """
-    image = torch.tensor(rgb).permute(2, 0, 1)[None]  # a copy: arrays may be read-only
-    planes = bilinear(image, size)[0].numpy()
+    planes = bilinear(turned(rgb), size)
     strongest = np.zeros(size, np.complex64)
     for plane in planes:
         edge = _doubled_angle(plane, 1.0)
         strongest = np.where(np.abs(edge) > np.abs(strongest), edge, strongest)
     strength = np.sqrt(np.abs(strongest))
-    around = ndimage.gaussian_filter(strength, max(size) / 40)
+    around = gaussian(strength, max(size) / 40)
     floor = 0.3 * float(strength.mean()) + 1e-3
     direction = strongest / np.maximum(np.abs(strongest), 1e-12)
     return (direction * strength / (around + floor)).astype(np.complex64)
@@ -47,18 +46,17 @@ def colour_edges(rgb: Floats, size: tuple[int, int]) -> NDArray[np.complex64]:
 
 def depth_edges(depth: Floats, valid: Mask, size: tuple[int, int]) -> NDArray[np.complex64]:
     """Doubled-angle edges (H, W) of the strongest jumps between measured pixels; 0 elsewhere."""
-    known = torch.tensor(valid.copy())[None, None]
-    filled = fill_holes(torch.tensor(depth.copy())[None, None], known)
+    filled = continued(depth, valid)
     span = max(float(depth[valid].max() - depth[valid].min()), 1e-9)
     # Steps count relative to the distance; relative maps may hold zeros, hence the floor.
-    logarithm = torch.log(filled.clamp_min(0) + 0.05 * span)
+    logarithm = np.log(np.maximum(filled, 0) + np.float32(0.05 * span))
     h, w = depth.shape
     ratio = max(1.0, size[0] / h, size[1] / w)
-    plane = bicubic(logarithm, size)[0, 0].numpy()
+    plane = bicubic(logarithm, size)
     edge = _doubled_angle(plane, max(1.0, 0.4 * ratio))
-    measured = nearest(known.float(), size)[0, 0].numpy() > 0.5
+    measured = nearest(valid, size)
     # A jump next to a hole is where filling began, not where a thing ends.
-    near_hole = ndimage.binary_dilation(~measured, iterations=round(1.5 * ratio) + 1)
+    near_hole = dilated(~measured, round(1.5 * ratio) + 1)
     edge[near_hole] = 0
     strength = np.sqrt(np.abs(edge)) * ratio
     enough = np.quantile(strength, 1 - EDGE_SHARE)
@@ -70,8 +68,8 @@ def depth_edges(depth: Floats, valid: Mask, size: tuple[int, int]) -> NDArray[np
 
 def _doubled_angle(plane: Floats, sigma: float) -> NDArray[np.complex64]:
     """Squared complex gradient: its angle is twice the edge's, equal for both signs."""
-    across = ndimage.gaussian_filter(plane, sigma, order=(0, 1))
-    down = ndimage.gaussian_filter(plane, sigma, order=(1, 0))
+    across = gaussian(plane, sigma, (0, 1))
+    down = gaussian(plane, sigma, (1, 0))
     gradient = across + 1j * down
     return (gradient * gradient).astype(np.complex64)
 
@@ -95,7 +93,7 @@ def agreement(
             if not block.any():
                 continue
             around = padded[top : bottom + 2 * reach, left : right + 2 * reach]
-            shape = (fft.next_fast_len(around.shape[0]), fft.next_fast_len(around.shape[1]))
+            shape = (fast_length(around.shape[0]), fast_length(around.shape[1]))
             # Parallel edges count fully, edges at 45° half, crossing ones not at all.
             spectrum = fft.fft2(around, shape) * np.conj(fft.fft2(block, shape))
             spectrum += fft.fft2(np.abs(around), shape) * np.conj(fft.fft2(np.abs(block), shape))

@@ -5,11 +5,11 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from scipy import ndimage
 
 from ducos.arrays import Floats, Mask
 from ducos.doctor.findings import Finding
 from ducos.files import DepthMap
+from ducos.filters import areas, dilated
 
 COARSE_STEP = 0.005  # of the median depth
 FEWEST_LEVELS = 64  # of a relative map
@@ -131,7 +131,7 @@ def check_saturation(low: DepthMap, facts: dict[str, Any]) -> Iterator[Finding]:
 
 def _continues(low: DepthMap, pile: Mask) -> bool:
     """Whether surfaces run on smoothly beyond the rim of this area, as clipped ones do."""
-    rim = ndimage.binary_dilation(pile) & ~pile & low.valid
+    rim = dilated(pile) & ~pile & low.valid
     end = float(low.depth[pile].mean())
     steps = np.abs(low.depth[rim] - end)
     return bool(steps.size) and float((steps < SMOOTH * abs(end)).mean()) > CONTINUING
@@ -139,5 +139,5 @@ def _continues(low: DepthMap, pile: Mask) -> bool:
 
 def _in_parts(pile: Mask) -> bool:
     """Whether this area is several: two things hardly face the camera at exactly one distance."""
-    sizes = np.sort(np.bincount(ndimage.label(pile)[0].ravel())[1:])
+    sizes = np.sort(areas(pile))
     return len(sizes) > 1 and float(sizes[-2]) > SECOND_PART * pile.sum()

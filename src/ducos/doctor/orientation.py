@@ -9,12 +9,11 @@ in this: benchmarks/doctor_orientation.py has the figures of both.
 from collections.abc import Callable
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from scipy import ndimage
 
 from ducos.arrays import AnyArray, Floats, Mask
-from ducos.resize import bilinear, fill_holes, nearest
+from ducos.filters import box_mean, gaussian
+from ducos.sampling import bilinear, continued, nearest
 
 UPRIGHT = "as it is"
 LONGEST_SIDE = 200  # pixels at which it is looked at
@@ -47,11 +46,11 @@ def orientation_shares(rgb: Floats, depth: Floats, valid: Mask) -> dict[str, flo
     turned = (H > W and h < w) or (H < W and h > w)
     shrink = LONGEST_SIDE / max(H, W)
     size = (max(WINDOW, round(H * shrink)), max(WINDOW, round(W * shrink)))
-    colours = bilinear(torch.tensor(rgb).permute(2, 0, 1)[None], size)[0].double().numpy()
+    colours = bilinear(np.moveaxis(rgb, -1, 0), size).astype(np.float64)
     shares = {}
     for name, undo in (QUARTERS if turned else FLIPS).items():
         plane, known = logarithm(undo(depth).copy(), undo(valid).copy(), size)
-        steep = ndimage.gaussian_gradient_magnitude(plane, 1.0)
+        steep = np.hypot(gaussian(plane, 1.0, (1, 0)), gaussian(plane, 1.0, (0, 1)))
         limit = np.quantile(steep[known], 1 - JUMPS) if known.any() else 0.0
         jumps = known & (steep >= max(float(limit), 1e-6))
         # As it is, it may lie beside the picture; to be called mirrored it must fit well in place.
@@ -70,11 +69,10 @@ def logarithm(
     depth: Floats, valid: Mask, size: tuple[int, int]
 ) -> tuple[NDArray[np.float64], Mask]:
     """Logarithm of the depth at this size, and where it was measured; relative maps may hold 0."""
-    known = torch.from_numpy(valid)[None, None]
-    filled = fill_holes(torch.from_numpy(depth)[None, None], known)
+    filled = continued(depth, valid)
     span = max(float(depth[valid].max() - depth[valid].min()), 1e-9)
-    plane = bilinear(torch.log(filled.clamp_min(0) + 0.05 * span), size)[0, 0].double().numpy()
-    return plane, nearest(known.float(), size)[0, 0].numpy() > 0.5
+    plane = bilinear(np.log(filled.clip(0) + 0.05 * span), size).astype(np.float64)
+    return plane, nearest(valid, size)
 
 
 def explained(
@@ -85,20 +83,20 @@ def explained(
     weight = known.astype(np.float64)
 
     def mean(x: NDArray[np.float64]) -> NDArray[np.float64]:
-        return np.asarray(ndimage.uniform_filter(weight * x, WINDOW, mode="constant"))[chosen]
+        return np.asarray(box_mean(weight * x, (WINDOW, WINDOW))[chosen])
 
-    chosen = jumps & (ndimage.uniform_filter(weight, WINDOW, mode="constant") > 0.5)
+    chosen = jumps & (box_mean(weight, (WINDOW, WINDOW)) > 0.5)
     if chosen.sum() < FEWEST:
         return -1.0
     whole = mean(np.ones_like(plane))
     level = mean(plane) / whole
     variance = mean(plane * plane) / whole - level**2
-    means = [mean(colour) / whole for colour in colours]
-    shared = np.stack([mean(c * plane) / whole - m * level for c, m in zip(colours, means)], -1)
+    centres = [mean(colour) / whole for colour in colours]
+    shared = np.stack([mean(c * plane) / whole - m * level for c, m in zip(colours, centres)], -1)
     own = np.empty((*level.shape, 3, 3))
     for i in range(3):
         for j in range(i, 3):
-            both = mean(colours[i] * colours[j]) / whole - means[i] * means[j]
+            both = mean(colours[i] * colours[j]) / whole - centres[i] * centres[j]
             own[..., i, j] = own[..., j, i] = both
     slope = np.linalg.solve(own + GRAIN * np.eye(3), shared[..., None])[..., 0]
     share = (slope * shared).sum(-1) / np.maximum(variance, 1e-9)

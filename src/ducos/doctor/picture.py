@@ -3,16 +3,15 @@
 import textwrap
 
 import numpy as np
-import torch
 from PIL import Image, ImageDraw, ImageFont
-from scipy import ndimage
 
 from ducos.arrays import Mask
 from ducos.cameras import foretold
 from ducos.doctor.findings import Finding, Report
 from ducos.files import DepthMap
+from ducos.filters import dilated, eroded, maximum, minimum
 from ducos.pictures import Picture, colourise, side_by_side
-from ducos.resize import fill_holes
+from ducos.sampling import continued, moved
 
 PANEL = 400  # width of each picture
 PAPER, INK, FAINT = (250, 250, 248), (30, 30, 34), (120, 120, 126)
@@ -64,24 +63,23 @@ def _overlay(colour: Picture, report: Report, size: tuple[int, int]) -> Picture:
     """Grey colour image with the depth's strongest edges in red; in green where they belong."""
     assert report.low is not None
     edges = _resized(_edges(report.low).astype(np.uint8), size, smooth=False) > 0
-    thin = edges & ~ndimage.binary_erosion(edges, iterations=1)
+    thin = edges & ~eroded(edges)
     grey = colour.mean(2, keepdims=True).repeat(3, 2)
     picture = (0.35 * 255 + 0.65 * grey).astype(np.uint8)
     picture[thin] = (220, 30, 30)
     if report.find("misaligned") is not None and report.shift is not None:
         H, W = report.rgb.shape[:2]
-        shift = (-report.shift.y * size[1] / H, -report.shift.x * size[0] / W)
-        picture[ndimage.shift(thin.astype(np.float32), shift, order=0) > 0.5] = (20, 150, 60)
+        back = round(-report.shift.x * size[0] / W), round(-report.shift.y * size[1] / H)
+        picture[moved(thin, *back, beyond=False)] = (20, 150, 60)
     return picture
 
 
 def _edges(low: DepthMap) -> Mask:
     """The twentieth of the map with the strongest jumps between measured pixels."""
-    known = torch.tensor(low.valid.copy())[None, None]
-    filled = fill_holes(torch.tensor(low.depth.copy())[None, None], known)[0, 0].numpy()
-    reach = ndimage.maximum_filter(filled, 2) - ndimage.minimum_filter(filled, 2)
+    filled = continued(low.depth, low.valid)
+    reach = maximum(filled, 2) - minimum(filled, 2)
     jump = reach / np.maximum(np.abs(filled), 0.05 * max(float(np.ptp(filled)), 1e-9))
-    jump[ndimage.binary_dilation(~low.valid)] = 0
+    jump[dilated(~low.valid)] = 0
     return jump > max(float(np.quantile(jump, 0.95)), 0.02)
 
 

@@ -4,12 +4,12 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from scipy import ndimage
 
 from ducos.arrays import Floats, Mask
 from ducos.cameras import foretold
 from ducos.doctor.findings import Finding
 from ducos.files import DepthMap
+from ducos.filters import areas, minimum
 
 FEW_HOLES, MANY_HOLES = 0.02, 0.5  # of the map
 FEWEST_POINTS = 0.0002  # of the map
@@ -24,8 +24,9 @@ def check_holes(low: DepthMap) -> Iterator[Finding]:
     if share <= FEW_HOLES:
         return
     h, w = holes.shape
-    pieces, count = ndimage.label(holes)
-    largest = float(np.bincount(pieces.ravel())[1:].max() / holes.size)
+    pieces = areas(holes)
+    count = len(pieces)
+    largest = float(pieces.max() / holes.size)
     margin = _margin_share(holes)
     words = []
     if margin > 0.5 * share:
@@ -115,7 +116,7 @@ def noise_level(depth: Floats, valid: Mask, relative: bool) -> float:
     mixed = (along[:-2] - 2 * along[1:-1] + along[2:]) / 6  # unit gain for white noise
     if not relative:
         mixed = mixed / np.where(valid, plane, 1.0)[1:-1, 1:-1]
-    whole = ndimage.binary_erosion(valid, np.ones((3, 3)), border_value=1)[1:-1, 1:-1]
+    whole = minimum(valid, 3)[1:-1, 1:-1]
     if whole.sum() < 16:
         return 0.0
     return float(np.quantile(np.abs(mixed[whole]), 0.25) / 0.3186)  # quartile of |N(0, 1)|

@@ -9,10 +9,10 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import ndimage
 
 from ducos.arrays import AnyArray, Floats, Mask
 from ducos.doctor.shifts import BLOCKS, FEWEST_BLOCKS, Misalignment, drawn_anew, peak, scatter
+from ducos.filters import correlate, maximum, minimum
 
 LARGEST_REFINED_SPREAD = 1.0, 0.15  # of both answers together, in colour and depth pixels
 SURELY = 0.1  # colour pixels: no answer is better than that
@@ -143,15 +143,15 @@ def _edge_windows(depth: Floats, valid: Mask, half: int, margin: int) -> NDArray
     """(N, 2) centres of windows without holes on the strongest depth edges, spread out."""
     whole = np.zeros_like(valid)
     inside = np.s_[margin:-margin, margin:-margin]
-    whole[inside] = ndimage.minimum_filter(valid, 2 * half + 1)[inside]
+    whole[inside] = minimum(valid, 2 * half + 1)[inside]
     known = depth[valid]
     span = float(np.percentile(known, 99) - np.percentile(known, 1))
     logarithm = np.log(np.maximum(depth, 0) + 0.05 * span + 1e-12)
     # Second differences, because a floor seen from low down has steps but no edge.
-    bends = (ndimage.correlate1d(logarithm, [1.0, -2.0, 1.0], axis) for axis in (0, 1))
+    bends = (correlate(logarithm, [1.0, -2.0, 1.0], axis) for axis in (0, 1))
     jump = np.where(whole, np.maximum(*map(np.abs, bends)), 0)
     # One window per patch of its half size, so that a long edge does not outvote all others.
-    best = ndimage.maximum_filter(jump, half) == jump
+    best = maximum(jump, half) == jump
     rows, columns = np.nonzero(best & (jump > LEAST_JUMP))
     order = np.argsort(-jump[rows, columns], kind="stable")[:WINDOWS]
     return np.stack([rows[order], columns[order]], 1)

@@ -25,9 +25,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from scipy import ndimage
 
 from ducos.arrays import Floats, Mask
 from ducos.doctor.edges import agreement, colour_edges, depth_edges, working_size
@@ -42,7 +40,8 @@ from ducos.doctor.shifts import (
     scatter,
     strength,
 )
-from ducos.resize import bilinear
+from ducos.filters import gaussian, turned
+from ducos.sampling import bilinear
 
 SMOOTHING = 0.25  # of a depth pixel: no edge of a coarse map is known better than that
 LARGEST_SPREAD, LARGEST_SPREAD_LOW = 1.0, 0.35  # of the first answer, in colour or depth pixels
@@ -73,9 +72,8 @@ def _eased(view: View) -> View:
     size = (round(min(fit * H, MOST_ACROSS * h)), round(min(fit * W, MOST_ACROSS * w)))
     if size == (H, W):
         return view
-    image = torch.tensor(view.rgb).permute(2, 0, 1)[None]
-    small = bilinear(image, (max(1, size[0]), max(1, size[1])))[0].permute(1, 2, 0)
-    return view._replace(rgb=small.contiguous().numpy())
+    small = bilinear(turned(view.rgb), (max(1, size[0]), max(1, size[1])))
+    return view._replace(rgb=np.ascontiguousarray(np.moveaxis(small, 0, -1)))
 
 
 def _measured(views: Sequence[View]) -> Misalignment:
@@ -88,7 +86,7 @@ def _measured(views: Sequence[View]) -> Misalignment:
         edges = depth_edges(view.depth, view.valid, size)
         scores += agreement(colour_edges(view.rgb, size), edges, reach, BLOCKS)
     scores = scores[scores.any((1, 2))]
-    scores = ndimage.gaussian_filter(scores, (0, SMOOTHING * ratios[0], SMOOTHING * ratios[1]))
+    scores = gaussian(scores, (0, SMOOTHING * ratios[0], SMOOTHING * ratios[1]))
     to_colour = (W / size[1], H / size[0])
     first = _best_shift(scores, to_colour, max(1.0, *ratios))
     if not first.certain:

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import ndimage
+
+from ducos.filters import maximum
 
 BLOCKS, DRAWS = 6, 200  # blocks per axis and draws of the bootstrap
 FEWEST_BLOCKS = 4  # with depth edges in them
@@ -61,7 +62,7 @@ def other_peaks(surface: NDArray[np.floating], apart: float) -> NDArray[np.float
     Each is the highest within `apart` of itself, and none is nearer than that to the best.
     """
     reach = surface.shape[0] // 2
-    highest = ndimage.maximum_filter(surface, 2 * round(apart) + 1) == surface
+    highest = maximum(surface, 2 * round(apart) + 1) == surface
     highest[reach, reach] = True
     rows, columns = np.nonzero(highest)
     order = np.argsort(-surface[rows, columns], kind="stable")

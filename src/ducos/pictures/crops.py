@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import ndimage
 
 from ducos.arrays import Floats, Mask, Size
+from ducos.filters import box_mean
 
 RANGE = (2, 95)  # percentiles of the input between which pictures have colours
 LEAST = 0.08  # of the largest jump: less is a slope or noise
@@ -77,8 +77,8 @@ def windows(low: Floats, valid: Mask, size: Size, count: int = 3) -> list[Window
     jump = np.where(jump > LEAST * positive.max(), jump, 0)
     # Nor one far window all the furniture.
     jump = np.minimum(jump, np.percentile(edges, 50))
-    richness = ndimage.uniform_filter(jump.astype(np.float64), (rows, columns), mode="constant")
-    measured = ndimage.uniform_filter(valid.astype(np.float64), (rows, columns), mode="constant")
+    richness = box_mean(jump, (rows, columns))
+    measured = box_mean(valid, (rows, columns))
     richness[measured < 0.5] = 0
     best = float(richness.max())
     found: list[Window] = []

@@ -19,6 +19,7 @@ from PIL import Image, ImageDraw, ImageFont
 from ducos.arrays import Floats, Mask
 from ducos.pictures.crops import RANGE, Line, Window, clearest_edge, windows
 from ducos.pictures.palette import colourise
+from ducos.sampling import bicubic, continued
 
 Picture = NDArray[np.uint8]
 Colour = tuple[int, int, int]
@@ -132,12 +133,7 @@ class Maps:
     @cached_property
     def smooth(self) -> Floats:
         """Mask-aware bicubic of the input (H, W): what the result is compared with."""
-        import torch
-
-        from ducos.resize import masked_bicubic
-
-        low, valid = torch.tensor(self.low), torch.tensor(self.low_valid)
-        return masked_bicubic(low[None, None], valid[None, None], self.size)[0][0, 0].numpy()
+        return bicubic(continued(self.low, self.low_valid), self.size)
 
     @property
     def curves(self) -> dict[str, tuple[Floats, Mask]]:

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from ducos.deferred import kept, local
 from ducos.errors import InputError
 from ducos.prompts.prompt import Prompt
-from ducos.resize import bilinear
+from ducos.resize import bilinear, grown
 
 STRIDE = 4
 
@@ -81,6 +81,12 @@ class TinyPrompt(nn.Module):
         # Other sizes are stretched a little, so that every feature map covers exactly the image.
         n = self.multiple_of
         image = bilinear(rgb, (-(-H // n) * n, -(-W // n) * n))
+        features, x = self.seen(image)
+        depth = F.pixel_shuffle(self.head(x), STRIDE)
+        return Prompt(features, bilinear(depth, (H, W)))
+
+    def seen(self, image: Tensor) -> tuple[tuple[Tensor, ...], Tensor]:
+        """Features of an image whose sides are multiples, and what the head makes depth of."""
         x = self.stem(F.pixel_unshuffle(image * 2 - 1, STRIDE))  # (B, w0, H/4, W/4)
         skips = []
         for level, encode in enumerate(self.encode):
@@ -90,11 +96,10 @@ class TinyPrompt(nn.Module):
         for level in (2, 1, 0):
             skip = skips.pop()
             size = (skip.shape[-2], skip.shape[-1])
-            x = kept(self.decode[level](skip + bilinear(self.up[level](x), size)))
+            x = kept(self.decode[level](skip + grown(self.up[level](x), size)))
             features.append(x)
-        depth = F.pixel_shuffle(self.head(x), STRIDE)
         normal = (local(normalised, feature, channels=feature.shape[1]) for feature in features)
-        return Prompt(tuple(normal), bilinear(depth, (H, W)))
+        return tuple(normal), x
 
 
 def normalised(x: Tensor) -> Tensor:

@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import ndimage
 
 from ducos.arrays import Floats, Mask
 from ducos.cameras import Camera
 from ducos.errors import needed
+from ducos.filters import gaussian
 
 LONGEST_SIDE = 640  # pixels at which flow is computed
 MEASURED, HOLES = 0.5, 0.8  # weight of the frame before, where measured and where guessed
@@ -155,6 +155,6 @@ class Steady:
         step = np.where(known, depth - carried, 0).astype(np.float32)
         close = known & (np.abs(step) < NEAR_HOLES * np.maximum(depth, 1e-6))
         width = SMOOTHING * max(depth.shape)
-        total = ndimage.gaussian_filter(np.where(close, step, 0).astype(np.float32), width)
-        share = ndimage.gaussian_filter(close.astype(np.float32), width)
+        total = gaussian(np.where(close, step, 0).astype(np.float32), width)
+        share = gaussian(close.astype(np.float32), width)
         return np.where(share > 1e-3, total / np.maximum(share, 1e-3), 0).astype(np.float32)

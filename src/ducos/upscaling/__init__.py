@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from ducos.upscaling.options import OPTIONS, Options, memory_limit
     from ducos.upscaling.prediction import doubted, predict
     from ducos.upscaling.result import SOURCES, Result
-    from ducos.upscaling.upscaler import Upscaler, computing, documented, super_resolve
+    from ducos.upscaling.runtimes import chosen_runtime
+    from ducos.upscaling.upscaler import Upscaler, documented, super_resolve
     from ducos.upscaling.views import cloud_picture
     from ducos.upscaling.weights import WEIGHTS, default_model, find_weights, version_of
 else:

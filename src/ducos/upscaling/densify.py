@@ -10,12 +10,12 @@ then goes on from the grid as from any map. benchmarks/sparse.py measures it.
 from dataclasses import replace
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from ducos.arrays import Floats, Mask, Size
+from ducos.errors import needed
 from ducos.files import DepthMap
-from ducos.resize import area
+from ducos.sampling import area
 
 CELLS = 80_000  # of the grid at most: a third of a second
 LIKE_COLOUR = 0.03  # standard deviation of the colours of one surface
@@ -30,8 +30,8 @@ def densified(low: DepthMap, image: Floats) -> DepthMap:
     """
     size = grid_size(low.depth.shape)
     depth, known = gathered(low.depth, low.valid, size)
-    colours = area(torch.from_numpy(image).permute(2, 0, 1)[None], size)[0].permute(1, 2, 0)
-    spread = membrane(depth, known, colours.numpy().astype(np.float64))
+    colours = np.moveaxis(area(np.moveaxis(image, -1, 0), size), 0, -1)
+    spread = membrane(depth, known, colours.astype(np.float64))
     everywhere = np.ones(size, bool)
     return replace(low, depth=spread.astype(np.float32), valid=everywhere, confidence=None)
 
@@ -62,8 +62,8 @@ def gathered(depth: Floats, valid: Mask, size: Size) -> tuple[Floats, Mask]:
 
 def membrane(depth: Floats, known: Mask, colours: NDArray[np.float64]) -> NDArray[np.float64]:
     """(h, w): as smooth as the colours (h, w, C) are alike, held where it is known."""
-    from scipy import sparse
-    from scipy.sparse.linalg import spsolve
+    sparse = needed("scipy.sparse", "torch")
+    spsolve = needed("scipy.sparse.linalg", "torch").spsolve
 
     index = np.arange(depth.size).reshape(depth.shape)
     ends, pulls = [], []

@@ -5,38 +5,34 @@ else.
 """
 
 import inspect
-import os
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import fields
-from threading import Lock
-from typing import Any, overload
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from torch import Tensor, nn
 
+from ducos.arrays import AnyArray, Floats, Size
 from ducos.doctor import Correction, noise_of, shift_to_undo
 from ducos.errors import InputError
 from ducos.files import DepthMap, check_sizes, is_tensor, read_colour, read_relative
-from ducos.models import Prediction, as_model
-from ducos.resize import Size, bilinear, fill_holes, moved
+from ducos.sampling import bilinear, continued, moved
 from ducos.upscaling.consistency import disagreement, trace
 from ducos.upscaling.densify import densified, spread_over
-from ducos.upscaling.loading import device_of, load
 from ducos.upscaling.measurements import measurements
-from ducos.upscaling.options import OPTIONS, Options, is_name, memory_limit
-from ducos.upscaling.prediction import predict
+from ducos.upscaling.options import OPTIONS, Options, is_name
 from ducos.upscaling.result import Result
+from ducos.upscaling.runtimes import Answer, Progress, Question, Runtime, runtime_of
 from ducos.upscaling.weights import version_of
 
-Progress = Callable[[float], None]
+if TYPE_CHECKING:
+    from torch import Tensor
+
 MARGIN = 0.25
 """Of the range of the measurements: by how much a result may leave it."""
 
 LOOKS = ("check", "auto")  # shifts that are measured
-FIXED = ("model", "device", "accept_noncommercial")  # of an upscaler, once it is made
+FIXED = ("model", "runtime", "device", "accept_noncommercial")  # of an upscaler, once it is made
 
 
 class Upscaler:
@@ -54,22 +50,17 @@ class Upscaler:
 
     def __init__(self, model: Any = None, *, device: str = "auto", **settings: Any):
         self.options = Options.of(None, {"model": model, "device": device, **settings})
-        self.network: nn.Module
+        self.runtime: Runtime = runtime_of(self.options)
         if is_name(model) or model is None:
             chosen = str(self.options.chosen_model)
-            named = (chosen, version_of(chosen))
-            self.name = " ".join(part for part in named if part)
-            self.device = device_of(device)
-            self.network = load(
-                chosen,
-                device=self.device,
-                accept_noncommercial=self.options.accept_noncommercial,
-            )
+            self.name = " ".join(part for part in (chosen, version_of(chosen)) if part)
         else:
-            self.name, self.network = type(model).__name__, model
-            where = next((p.device for p in model.parameters()), None)
-            self.device = where or device_of(device)
-        self.mode = Lock()  # of a module in training: it is told to evaluate, and back
+            self.name = type(model).__name__
+
+    @property
+    def network(self) -> Any:
+        """What computes: a module of torch, or what onnxruntime has opened."""
+        return self.runtime.network
 
     def __call__(
         self, rgb: Any, depth: Any, *, progress: Progress | None = None, **changes: Any
@@ -96,13 +87,21 @@ class Upscaler:
         shift = shift_to_undo(asked, image, low)
         steps = whole_steps(shift, image.shape[:2])
         noise = noise_of(low) if options.noise is None else options.noise
-        with computing(options.threads), self.evaluating():
-            prediction = self.predict(image, low, steps, options, noise, progress)
-        bounds = allowed_range(given) if as_model(self.network).bounded else None
-        tensors, residual = finished(prediction, given, steps, options, bounds)
-        maps: dict[str, Any] = dict(tensors)
-        if not is_tensor(depth):
-            maps = {key: None if value is None else value.numpy() for key, value in tensors.items()}
+        question = Question(
+            # The picture goes to the measurements, not they to it: no measurement is resampled.
+            image=moved(np.moveaxis(image, -1, 0), *steps),
+            low=low,
+            prior=self.relative(options, image.shape[:2], steps),
+            noise=noise,
+            options=options,
+        )
+        answer = self.runtime.answer(question, progress)
+        bounds = allowed_range(given) if self.runtime.bounded else None
+        maps, residual = finished(answer, given, steps, options, bounds)
+        if is_tensor(depth):
+            from torch import from_numpy
+
+            maps = {name: None if each is None else from_numpy(each) for name, each in maps.items()}
         if shift.note and not shift.warns:
             notes.append(shift.note)
         return Result(
@@ -118,85 +117,46 @@ class Upscaler:
             warnings=(*warnings, *((shift.note,) if shift.warns else ())),
         )
 
-    def predict(
-        self,
-        image: NDArray[np.float32],
-        low: DepthMap,
-        steps: tuple[int, int],
-        options: Options,
-        noise: float,
-        progress: Progress | None,
-    ) -> Prediction:
-        """The network's answer (1, 1, H, W) in metres, where the measurements lie."""
-        # The picture goes to the measurements, not they to it: no measurement is resampled.
-        rgb = moved(torch.tensor(image).permute(2, 0, 1)[None], *steps).contiguous()
-        prior = None if options.prior is None else self.relative(options.prior, image.shape[:2])
-        inputs = (rgb, *as_tensors(low))
-        trust = None if low.confidence is None else torch.from_numpy(low.confidence)[None, None]
-        with torch.inference_mode():
-            return predict(
-                self.network,
-                *(x.to(self.device) for x in inputs),
-                confidence=None if trust is None else trust.to(self.device),
-                mode=options.mode,
-                sensor=options.sensor,
-                noise=noise,
-                prior=None if prior is None else moved(prior, *steps).to(self.device),
-                metric=low.unit != "relative",
-                memory=memory_limit(options.tile),
-                progress=progress,
-            )
-
-    def relative(self, prior: Any, size: Size) -> Tensor:
-        """A prior at the size of the image, (1, 1, H, W), without holes."""
-        if not as_model(self.network).takes_prior:
+    def relative(self, options: Options, size: Size, steps: tuple[int, int]) -> Floats | None:
+        """The prior that is asked for, at the size of the image, (H, W), without holes."""
+        if options.prior is None:
+            return None
+        if not self.runtime.takes_prior:
             raise InputError(f"{self.name} takes no prior; choose ducos-small, or leave it out")
-        plane = torch.from_numpy(read_relative(prior))[None, None]
-        check_sizes(size, plane.shape[-2:], self.options.any_aspect)
-        return bilinear(fill_holes(plane.nan_to_num(), plane.isfinite()), size)
-
-    @contextmanager
-    def evaluating(self) -> Iterator[None]:
-        """A module that is being trained is put into evaluation meanwhile."""
-        if not self.network.training:
-            yield
-            return
-        with self.mode:
-            try:
-                self.network.eval()
-                yield
-            finally:
-                self.network.train()
+        plane = read_relative(options.prior)
+        check_sizes(size, plane.shape, options.any_aspect)
+        whole = continued(np.nan_to_num(plane), np.isfinite(plane))
+        return moved(bilinear(whole, size), *steps)
 
 
 def finished(
-    prediction: Prediction,
+    answer: Answer,
     low: DepthMap,
     steps: tuple[int, int],
     options: Options,
     bounds: tuple[float, float] | None,
-) -> tuple[dict[str, Tensor | None], float]:
+) -> tuple[dict[str, Any], float]:
     """Maps of the result by name, (H, W) each, on the picture; and the residual.
 
     bounds: lowest and highest value that it may hold; None: any.
     """
-    measured, valid = as_tensors(low)
-    full = prediction.depth.cpu()
-    full = full if bounds is None else full.clamp(*bounds)
-    residual = disagreement(full, measured, valid)
-    source = trace(valid, (full.shape[-2], full.shape[-1]))
-    sigma = prediction.aux.get("sigma")
+    full = answer.depth if bounds is None else answer.depth.clip(*bounds)
+    residual = disagreement(full, low.depth, low.valid)
     # Back onto the picture; what comes in at a border was not in the depth camera's view.
     back = (-steps[0], -steps[1])
-    full = moved(full, *back)[0, 0]
-    source = moved(source, *back, beyond=3)
-    sigma = None if sigma is None else moved(sigma.cpu(), *back)[0, 0].clone()
-    leaned = prediction.aux.get("leaned")
-    leaned = None if leaned is None else moved(leaned.cpu(), *back)[0, 0].clone()
-    covered = source == 1 if options.keep_holes else torch.ones_like(source, dtype=torch.bool)
-    source = torch.where(covered, source, torch.zeros_like(source))
-    full = torch.where(covered, full, torch.zeros_like(full))
-    maps = {"depth": full, "valid": covered, "source": source, "sigma": sigma, "leaned": leaned}
+    source = moved(trace(low.valid, (full.shape[0], full.shape[1])), *back, beyond=3)
+    covered = source == 1 if options.keep_holes else np.ones_like(source, dtype=bool)
+
+    def placed(plane: AnyArray | None) -> AnyArray | None:
+        return None if plane is None else moved(plane, *back)
+
+    maps = {
+        "depth": np.where(covered, placed(full), np.zeros_like(full)),
+        "valid": covered,
+        "source": np.where(covered, source, np.zeros_like(source)),
+        "sigma": placed(answer.sigma),
+        "leaned": placed(answer.leaned),
+    }
     return maps, residual
 
 
@@ -212,11 +172,6 @@ def allowed_range(low: DepthMap) -> tuple[float, float]:
     return max(lowest - spare, floor), highest + spare
 
 
-def as_tensors(low: DepthMap) -> tuple[Tensor, Tensor]:
-    """Metres and mask as batches of one, (1, 1, h, w)."""
-    return torch.from_numpy(low.depth)[None, None], torch.from_numpy(low.valid)[None, None]
-
-
 def whole_steps(shift: Correction, size: tuple[int, ...]) -> tuple[int, int]:
     """A shift as whole pixels (right, down); refuses what leaves no overlap."""
     H, W = size
@@ -228,49 +183,15 @@ def whole_steps(shift: Correction, size: tuple[int, ...]) -> tuple[int, int]:
     return round(shift.x), round(shift.y)
 
 
-_threads = {"most": 1, "forked": 0}
-
-
-def after_fork() -> None:
-    """In a forked child torch's threads are gone, and to wait for them is to wait for ever."""
-    if _threads["most"] > 1:
-        torch.set_num_threads(1)
-        _threads["forked"] = 1
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=after_fork)
-
-
-@contextmanager
-def computing(threads: int | None) -> Iterator[None]:
-    """So many threads of the processor meanwhile; the number belongs to the whole process."""
-    _threads["most"] = max(_threads["most"], threads or torch.get_num_threads())
-    if _threads["forked"] and (threads or 1) > 1:
-        raise InputError(
-            f"this process was forked after a super-resolution, so it has one thread, got {threads}"
-            " threads; leave threads out, or start processes by spawn instead of fork"
-        )
-    if threads is None:
-        yield
-        return
-    before = torch.get_num_threads()
-    torch.set_num_threads(threads)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
-
-
 @overload
 def super_resolve(
     rgb: Any,
-    depth: Tensor,
+    depth: "Tensor",
     options: Options | None = ...,
     *,
     progress: Progress | None = ...,
     **changes: Any,
-) -> Result[Tensor]: ...
+) -> "Result[Tensor]": ...
 
 
 @overload
@@ -307,9 +228,8 @@ def super_resolve(
         Result; its maps are tensors if `depth` is one, else arrays.
     """
     chosen = Options.of(options, changes)
-    upscaler = Upscaler(
-        chosen.chosen_model, device=chosen.device, accept_noncommercial=chosen.accept_noncommercial
-    )
+    fixed = {name: getattr(chosen, name) for name in FIXED}
+    upscaler = Upscaler(**{**fixed, "model": chosen.chosen_model, "threads": chosen.threads})
     return upscaler.run(rgb, depth, chosen, progress)
 
 

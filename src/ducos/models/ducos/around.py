@@ -5,13 +5,14 @@ All of it can be had for the whole image, or for some of its rows alone.
 """
 
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, reduce
 from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
 from ducos.deferred import at_once, exporting, whole
+from ducos.kernels import after_and_phase, spline
 from ducos.models.ducos.guide import applied, fits, shrunk
 from ducos.resize import Size, all_of, bicubic, bilinear, number, precise
 
@@ -55,18 +56,12 @@ def window_of(low_size: Size, size: Size, like: Tensor) -> Window:
     """The window for a low-resolution map of `low_size` under an image of `size`."""
 
     def axis(n: int, N: int) -> tuple[Tensor, Tensor, Tensor]:
-        # The centre of pixel i lies at ((2i + 1) n - N) / 2N. In whole numbers, so that no runtime
-        # rounds it to another neighbour; one more than the first neighbour, so that none is < 0.
-        centre = (2 * torch.arange(N, device=like.device) + 1) * n + N
-        after = centre // (2 * N)
-        phase = (centre - after * (2 * N)).to(like.dtype) / (2 * N)
+        after, halves = after_and_phase(torch.arange(N, device=like.device), n, N)
+        phase = halves.to(like.dtype) / (2 * N)
         offsets = torch.arange(TAPS, device=like.device) - 1
         index = after[:, None] - 1 + offsets  # (N, 4)
         distance = (offsets.to(like.dtype) - phase[:, None]).abs()
-        near = 2 / 3 - distance**2 + distance**3 / 2
-        far = (2 - distance).clamp_min(0) ** 3 / 6
-        weight = torch.where(distance < 1, near, far)
-        return index.clamp(0, n - 1), weight, phase
+        return index.clamp(0, n - 1), torch.where(distance < 1, *spline(distance)), phase
 
     rows, weight_y, phase_y = axis(low_size[0], size[0])
     columns, weight_x, phase_x = axis(low_size[1], size[1])
@@ -91,14 +86,29 @@ def gather(low: Tensor, window: Window) -> Tensor:
     return torch.cat(taps, 1)
 
 
-def mix(weights: Tensor, low: Tensor, window: Window) -> Tensor:
-    """Weighted sum of the neighbours: weights (B, 16, H, W), low (B, 1, h, w) -> (B, 1, H, W)."""
+def extremes(low: Tensor, window: Window) -> tuple[Tensor, Tensor]:
+    """The lowest and the highest of the neighbours of each output pixel, (B, 1, H, W) each."""
+
+    def most(of: Any) -> Tensor:
+        wide = reduce(of, widened(low, window))
+        return reduce(of, (wide.index_select(2, window.rows[:, a]) for a in range(TAPS)))
+
+    return most(torch.minimum), most(torch.maximum)
+
+
+def mix(weights: Tensor, low: Tensor, window: Window, about: Tensor | None = None) -> Tensor:
+    """Weighted sum of the neighbours: weights (B, 16, H, W), low (B, 1, h, w) -> (B, 1, H, W).
+
+    about (B, 1, H, W): sum their squared differences from it instead, so the variance about a mean.
+    A difference of the two sums of squares would be mostly rounding where the map is flat.
+    """
     total = torch.zeros_like(weights[:, :1])
     shares = weights.split(1, 1)  # at once: the gradient of 16 slices would be 16 full maps
     wide = widened(low, window)
     for a in range(TAPS):
         for b in range(TAPS):
             tap = wide[b].index_select(2, window.rows[:, a])
+            tap = tap if about is None else (tap - about).square()
             total = torch.addcmul(total, shares[TAPS * a + b], tap)
     return total
 

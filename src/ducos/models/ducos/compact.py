@@ -225,19 +225,24 @@ class DuCosCompact(Model):
             return F.pixel_unshuffle(pad_to_multiple(around.upsampled, multiple), s)
         known = local(self.known, rgb, around, channels=4 + self.seen_guides())
         known = pad_to_multiple(known, multiple)
+        phases = (around.window.row_phase, around.window.column_phase)
+        axes = padded_axes(around.size, multiple)
+        row, column = (phase[axis.to(phase.device)] for phase, axis in zip(phases, axes))
+        return self.cells(known, row, column, around.ratio)
+
+    def cells(
+        self, known: Tensor, row_phase: Tensor, column_phase: Tensor, ratio: Tensor
+    ) -> Tensor:
+        """`known` of an image whose sides are multiples, with the phases of its rows and columns,
+        by cells."""
+        s = self.stride
         cells = local(self.in_cells, known, channels=s**2 * (2 + self.seen_guides()) + 2, shrink=s)
         B, _, h, w = cells.shape
         # The phase depends on the row or the column alone: s values each suffice per cell.
-        axes = padded_axes(around.size, multiple)
-        rows, columns = (
-            phase[axis.to(phase.device)].reshape(-1, s).T
-            for phase, axis in zip(
-                (around.window.row_phase, around.window.column_phase), axes, strict=True
-            )
-        )
+        rows, columns = (phase.reshape(-1, s).T for phase in (row_phase, column_phase))
         position = [rows[None, :, :, None], columns[None, :, None, :]]  # each s values
-        ratio = around.ratio.log2()[None, :, None, None] / 4
-        same = (x.expand(B, x.shape[1], h, w) for x in (*position, ratio))
+        logarithm = ratio.log2()[None, :, None, None] / 4
+        same = (x.expand(B, x.shape[1], h, w) for x in (*position, logarithm))
         return torch.cat([cells, *same], 1)
 
     def known(self, rgb: Tensor, around: Around) -> Tensor:

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from ducos.deferred import kept
 from ducos.errors import InputError
 from ducos.models.blocks import ResidualGroup, moments
-from ducos.resize import Size, bilinear
+from ducos.resize import Size, grown
 
 FUSIONS = ("pearson", "add", "concat")
 RECURRENCES = ("literal", "reweight")
@@ -26,7 +26,7 @@ class Lift(nn.Module):
         )
 
     def forward(self, feature: Tensor, size: Size) -> Tensor:
-        return bilinear(self.deconvolve(self.project(feature)), size)  # (B, C, H, W)
+        return grown(self.deconvolve(self.project(feature)), size)  # (B, C, H, W)
 
 
 class CorrelativeFusion(nn.Module):

@@ -21,6 +21,7 @@ from ducos.models.ducos.around import (
     TAPS,
     Around,
     Window,
+    extremes,
     linear_of,
     mix,
     nearest_of,
@@ -53,7 +54,7 @@ def within_reach(depth: Tensor, around: Around) -> Tensor:
 
     Corrections add up; where they fight noise or a wrong edge, they must not leave the scene.
     """
-    lowest, highest = torch.aminmax(around.neighbours, dim=1, keepdim=True)
+    lowest, highest = extremes(around.low, around.window)
     beyond = BEYOND * (highest - lowest)
     return torch.minimum(torch.maximum(depth, lowest - beyond), highest + beyond)
 
@@ -279,13 +280,12 @@ class MixingTail(nn.Module):
             ],
             2,
         )
-        centred = around.low - 0.5  # as in local_contrast
-        mean = mix(weights, centred, around.window)
-        spread = mix(weights, centred**2, around.window) - mean**2
-        depth = mean + 0.5 + 0.5 * torch.tanh(detail) * contrast
+        mean = mix(weights, around.low - 0.5, around.window) + 0.5
+        spread = mix(weights.detach(), around.low, around.window, mean.detach())
+        depth = mean + 0.5 * torch.tanh(detail) * contrast
         if guess is not None and prior_lean is not None:
             depth = depth + gates[:, -1:] * (guess.depths[:, :1] - depth)
-        sigma = expected_error(spread.detach(), contrast, doubt)
+        sigma = expected_error(spread, contrast, doubt)
         return Proposal(depth, weights, torch.sigmoid(trust), sigma, leaned)
 
     @staticmethod
