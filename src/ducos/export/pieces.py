@@ -107,18 +107,18 @@ FEATURES = "features"  # a size that the network decides
 
 
 class Fit(Piece):
-    """At the size of the measurements: the regressions on the colours, and how far a faithful
-    result may lie from each measurement."""
+    """At the size of the measurements: the regressions on the colours, how far a faithful result
+    may lie from each measurement, and how the map was shrunk."""
 
     inputs = {"colours": (1, 3, "h", "w"), "low": SMALL, "trust": SMALL, "noise": (1, 1, 1, 1)}
     inputs |= {"ratio": (2,), "mode": (1,)}
-    outputs = ("fit", "tolerance")
+    outputs = ("fit", "tolerance", "shrinking")
 
     def forward(self, colours: Tensor, low: Tensor, trust: Tensor, *known: Tensor) -> Any:
         noise, ratio, mode = known
         around = Given(colours, low, trust, window(trust, trust), ratio)
         tolerance = self.network.tolerance(around, {"mode": mode}, noise)
-        return fits(colours, low, trust, self.network.sides), tolerance
+        return fits(colours, low, trust, self.network.sides), tolerance, around.shrinking
 
 
 class Start(Piece):
@@ -126,17 +126,17 @@ class Start(Piece):
 
     inputs = {"image": (1, 3, "H", "W"), "up": MAP, "mean": MAP, "contrast": MAP, "hole": MAP}
     inputs |= {"guided": (1, "sides", "H", "W"), "row_phase": ("H",), "column_phase": ("W",)}
-    inputs |= {"ratio": (2,), "mode": (1,), "sensor": (1,)}
+    inputs |= {"ratio": (2,), "shrinking": (1, 3), "mode": (1,), "sensor": (1,)}
     outputs = ("first",)
 
     def forward(self, image: Tensor, up: Tensor, mean: Tensor, *known: Tensor) -> Tensor:
-        contrast, hole, guided, row_phase, column_phase, ratio, mode, sensor = known
+        contrast, hole, guided, row_phase, column_phase, ratio, shrinking, mode, sensor = known
         around = Given(
             image, up, hole, window(up, up), ratio,
             up=up, _mean_and_contrast=(mean, contrast), hole=hole, guided=guided,
         )  # fmt: skip
         net = self.network
-        cells = net.cells(net.known(image, around), row_phase, column_phase, ratio)
+        cells = net.cells(net.known(image, around), row_phase, column_phase, ratio, shrinking)
         first = net.head(cells)
         return first if net.hints is None else first + net.hints.shift(self.told(mode, sensor), 1)
 
@@ -160,7 +160,7 @@ class Propose(Piece):
     inputs |= {"guided": (1, "sides", "H", "W"), "low": SMALL, "trust": SMALL}
     inputs |= {"rows": ("H", 4), "columns": ("W", 4), "row_weights": ("H", 4)}
     inputs |= {"column_weights": ("W", 4), "skip": (1,)}
-    outputs = ("depth", "weights", "gate", "sigma")
+    outputs = ("depth", "weights", "gate", "sigma", "steeper")
 
     def forward(self, features: Tensor, up: Tensor, contrast: Tensor, *known: Tensor) -> Any:
         guided, low, trust, rows, columns, row_weights, column_weights, skip = known
@@ -172,7 +172,7 @@ class Propose(Piece):
         tail, (H, W) = self.network.tail, (up.shape[-2], up.shape[-1])
         maps = F.pixel_shuffle(tail.predict(features), self.network.stride)
         proposal = tail.propose(maps.narrow(2, skip[0], H)[..., :W], around)
-        return proposal[:4]
+        return *proposal[:4], proposal.steeper
 
 
 class HandBack(Piece):
@@ -191,15 +191,16 @@ class HandBack(Piece):
 class Settle(Piece):
     """Some rows of a depth, kept to the range of their neighbours, with steeper edges."""
 
-    inputs = {"depth": MAP, "contrast": MAP, "low": SMALL, "rows": ("H", 4), "columns": ("W", 4)}
-    inputs |= {"ratio": (2,)}
+    inputs = {"depth": MAP, "contrast": MAP, "steeper": MAP, "low": SMALL, "rows": ("H", 4)}
+    inputs |= {"columns": ("W", 4), "ratio": (2,)}
     outputs = ("settled",)
 
-    def forward(self, depth: Tensor, contrast: Tensor, low: Tensor, *known: Tensor) -> Tensor:
-        rows, columns, ratio = known
+    def forward(self, depth: Tensor, contrast: Tensor, steeper: Tensor, *known: Tensor) -> Tensor:
+        low, rows, columns, ratio = known
         known_maps = {"_mean_and_contrast": (depth, contrast)}
         around = Given(depth, low, depth, window(rows, columns), ratio, **known_maps)
-        return steepened(self.network.tail.steepenings, within_reach(depth, around), around)
+        times = self.network.tail.steepenings
+        return steepened(times, within_reach(depth, around), steeper, around)
 
 
 KINDS = dict(zip(PIECES, (Fit, Start, Body, Propose, HandBack, Settle), strict=True))

@@ -54,8 +54,10 @@ class Network:
         }
 
     def run(self, piece: str, **inputs: Any) -> list[AnyArray]:
-        """The outputs of a piece."""
-        answers: list[AnyArray] = self.pieces[piece].run(None, inputs)
+        """The outputs of a piece; what it does not look at is left out."""
+        session = self.pieces[piece]
+        seen = {each.name: inputs[each.name] for each in session.get_inputs()}
+        answers: list[AnyArray] = session.run(None, seen)
         return answers
 
     def __call__(
@@ -80,7 +82,7 @@ class Network:
         words = {name: np.array([self.place(name, told)]) for name in ("mode", "sensor")}
         size = (image.shape[1], image.shape[2])
         around = Surroundings(image, low, trust, self.about["sides"], self.about["multiple"])
-        fit, tolerance = self.run(
+        fit, tolerance, shrinking = self.run(
             "fit",
             colours=around.colours[None],
             low=low[None, None],
@@ -89,10 +91,10 @@ class Network:
             ratio=around.ratio,
             mode=words["mode"],
         )
-        around.fit = fit[0]
+        around.fit, around.shrinking = fit[0], shrinking
         features = self.body(around, words)
         report(0.5)
-        depth, sigma, weights, gate = self.proposed(features, around, memory)
+        depth, sigma, weights, gate, steeper = self.proposed(features, around, memory)
         del features
         report(0.7)
         for _ in range(self.about["corrections"]):
@@ -109,7 +111,7 @@ class Network:
                     columns=around.columns,
                 )
         report(0.9)
-        depth = self.settled(depth, around)
+        depth = self.settled(depth, steeper, around)
         depth = agreeing(depth, around, tolerance[0, 0])
         report(1.0)
         return Answer(depth, sigma)
@@ -128,7 +130,8 @@ class Network:
             top, bottom = max(0, a - PRELUDE), min(H, b + PRELUDE)
             maps = around.seen(top, bottom)
             phases = {"row_phase": around.phases[0][top:bottom], "column_phase": around.phases[1]}
-            (part,) = self.run("start", **maps, **phases, ratio=around.ratio, **words)
+            known = {"ratio": around.ratio, "shrinking": around.shrinking, **words}
+            (part,) = self.run("start", **maps, **phases, **known)
             if first is None:
                 first = np.empty((1, part.shape[1], H // stride, part.shape[3]), np.float32)
             skip, count = (a - top) // stride, (b - a) // stride
@@ -137,10 +140,11 @@ class Network:
         return features
 
     def proposed(self, features: Floats, around: Surroundings, memory: int | None) -> Any:
-        """Depth, sigma, the neighbours' weights (16, H, W) and how far each pixel is corrected."""
+        """Depth, sigma, the neighbours' weights (16, H, W), how far each pixel is corrected and how
+        far its edge is steepened."""
         H, W = around.size
         stride = self.about["stride"]
-        depth, sigma, gate = (np.empty((H, W), np.float32) for _ in range(3))
+        depth, sigma, gate, steeper = (np.empty((H, W), np.float32) for _ in range(4))
         weights = room((16, H, W), memory)
         cells = features.shape[2]
         for a, b in strips(H):
@@ -162,10 +166,12 @@ class Network:
                 column_weights=around.column_weights,
                 skip=np.array([(first - top) * stride]),
             )
-            depth[a:b], weights[:, a:b], gate[a:b], sigma[a:b] = (each[0] for each in made)
-        return depth, sigma, weights, gate
+            depth[a:b], weights[:, a:b], gate[a:b], sigma[a:b], steeper[a:b] = (
+                each[0] for each in made
+            )
+        return depth, sigma, weights, gate, steeper
 
-    def settled(self, depth: Floats, around: Surroundings) -> Floats:
+    def settled(self, depth: Floats, steeper: Floats, around: Surroundings) -> Floats:
         """Kept to the range of the neighbours, with steeper edges."""
         H, reach = around.size[0], self.about["steepenings"]
         out = np.empty_like(depth)
@@ -176,6 +182,7 @@ class Network:
                 "settle",
                 depth=depth[None, None, top:bottom],
                 contrast=around.known(top, bottom)["contrast"],
+                steeper=steeper[None, None, top:bottom],
                 low=around.low[None, None, slice(*inside.reached)],
                 rows=inside.rows,
                 columns=around.columns,
@@ -189,7 +196,7 @@ def agreeing(depth: Floats, around: Surroundings, tolerance: Floats) -> Floats:
     """`models.ducos.mixing.agreeing`: what the shrunk result misses of the measurements beyond the
     tolerance (h, w) is added, smoothly at first, then cell by cell."""
     for grow in (around.linear, around.linear, around.nearest):
-        missing = around.low - around.mean_of(depth)
+        missing = around.low - around.shrunk(depth)
         excess = (missing - missing.clip(-tolerance, tolerance)) * around.trust
         if not excess.any():
             break

@@ -32,9 +32,11 @@ class Rows(NamedTuple):
 
 
 class Surroundings:
-    """Of image (3, H, W), low and trust (h, w); fit (4 sides, h, w) is set when it is known."""
+    """Of image (3, H, W), low and trust (h, w); fit (4 sides, h, w) and shrinking (1, 3) are set
+    when they are known."""
 
     fit: Floats
+    shrinking: Floats
 
     def __init__(self, image: Floats, low: Floats, trust: Floats, sides: list[int], multiple: int):
         self.image, self.low, self.trust = image, low, trust
@@ -112,12 +114,10 @@ class Surroundings:
         return Rows((top, bottom), index - top, self.row_weights[first:last])
 
     def shrunk(self, depth: Floats) -> Floats:
-        """By Pillow's bicubic, to the size of the measurements."""
-        return bicubic(depth, self.low_size)
-
-    def mean_of(self, depth: Floats) -> Floats:
-        """Of the pixels that each measurement covers."""
-        return area(depth, self.low_size)
+        """To the size of the measurements, as these were; see `models.ducos.shrinking`."""
+        ways = zip(self.shrinking[0], (area, bicubic, nearest), strict=True)
+        parts = [share * way(depth, self.low_size) for share, way in ways if share > 0]
+        return np.asarray(sum(parts), np.float32)
 
     def linear(self, low: Floats, rows: Span) -> Floats:
         """Interpolated linearly, some rows."""

@@ -14,6 +14,7 @@ from torch import Tensor
 from ducos.deferred import at_once, exporting, whole
 from ducos.kernels import after_and_phase, spline
 from ducos.models.ducos.guide import applied, fits, shrunk
+from ducos.models.ducos.shrinking import shares
 from ducos.resize import Size, all_of, bicubic, bilinear, number, precise
 
 TAPS = 4
@@ -272,6 +273,11 @@ class Around:
         if self.fit is None:
             return None
         return applied(self._here(self.fit), self.rgb, self.up, self.contrast, self.sides)
+
+    @cached_property
+    def shrinking(self) -> Tensor:
+        """How the map was shrunk: shares of area, bicubic and points, (B, 3)."""
+        return shares(self.low, self.valid, self.ratio)
 
     @property
     def ratio(self) -> Tensor:

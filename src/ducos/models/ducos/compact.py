@@ -49,11 +49,13 @@ class DuCosCompact(Model):
             depth alone, and Eq. 8 predicts the difference from it.
         corrections: how often the mixing tail hands back what the shrunk result misses.
         steepenings: how often the mixing tail steepens edges.
+        softens: it decides pixel by pixel how far.
         rank: of the mixing tail's convolution, see `MixingTail`.
         guided: also regress the measurements on the image (see `guide`), show both to the body and
             let the mixing tail follow the fit.
         wide: if guided, regress over a wide neighbourhood, too.
         prior: it can also be given a relative depth of the image, see `prior`.
+        shrinking: the body sees how the map was shrunk, see `shrinking`.
         align: project every stage for the alignment constraint.
         told: subject -> words that the network can be told about a map, the one for "not known"
             first: {"mode": ["faithful", "repair"], "sensor": ["unknown", "tof", ...]}. Where the
@@ -78,11 +80,13 @@ class DuCosCompact(Model):
         tail: str = "mixing",
         corrections: int = 4,
         steepenings: int = 2,
+        softens: bool = False,
         rank: int | None = None,
         guided: bool = True,
         wide: bool = False,
         align: bool = True,
         prior: bool = False,
+        shrinking: bool = False,
         told: Mapping[str, Sequence[str]] | None = None,
     ):
         super().__init__()
@@ -95,6 +99,7 @@ class DuCosCompact(Model):
         self.prompt: Any = ImageBranch(channels, stride, blocks) if prompt is None else prompt
         self.stride = stride
         self.mixes = tail == "mixing"
+        self.sees_shrinking = shrinking and self.mixes
         self.sides = tuple(WINDOWS)[: 1 + wide] if guided and self.mixes else ()
         self.head = nn.Conv2d(self.described_channels(), channels, 3, padding=1)
         self.hints = Hints(told, channels) if told else None
@@ -124,6 +129,7 @@ class DuCosCompact(Model):
                 stride=stride,
                 corrections=corrections,
                 steepenings=steepenings,
+                softens=softens,
                 guides=len(self.sides),
                 rank=rank,
             )
@@ -219,7 +225,7 @@ class DuCosCompact(Model):
 
     def describe(self, rgb: Tensor, around: Around) -> Tensor:
         """What the body sees, (B, `described_channels`, H/s, W/s): what is known of the pixels of
-        each cell, their position between measurements, and the ratio."""
+        each cell, their position between measurements, the ratio, and how the map was shrunk."""
         s, multiple = self.stride, self.multiple
         if not self.mixes:
             return F.pixel_unshuffle(pad_to_multiple(around.upsampled, multiple), s)
@@ -228,21 +234,28 @@ class DuCosCompact(Model):
         phases = (around.window.row_phase, around.window.column_phase)
         axes = padded_axes(around.size, multiple)
         row, column = (phase[axis.to(phase.device)] for phase, axis in zip(phases, axes))
-        return self.cells(known, row, column, around.ratio)
+        return self.cells(known, row, column, around.ratio, around.shrinking)
 
     def cells(
-        self, known: Tensor, row_phase: Tensor, column_phase: Tensor, ratio: Tensor
+        self,
+        known: Tensor,
+        row_phase: Tensor,
+        column_phase: Tensor,
+        ratio: Tensor,
+        shrinking: Tensor,
     ) -> Tensor:
         """`known` of an image whose sides are multiples, with the phases of its rows and columns,
-        by cells."""
+        by cells; shrinking (B, 3): see `shrinking.shares`."""
         s = self.stride
         cells = local(self.in_cells, known, channels=s**2 * (2 + self.seen_guides()) + 2, shrink=s)
         B, _, h, w = cells.shape
         # The phase depends on the row or the column alone: s values each suffice per cell.
         rows, columns = (phase.reshape(-1, s).T for phase in (row_phase, column_phase))
         position = [rows[None, :, :, None], columns[None, :, None, :]]  # each s values
-        logarithm = ratio.log2()[None, :, None, None] / 4
-        same = (x.expand(B, x.shape[1], h, w) for x in (*position, logarithm))
+        same = [*position, ratio.log2()[None, :, None, None] / 4]
+        if self.sees_shrinking:
+            same.append(shrinking[:, :, None, None])
+        same = [x.expand(B, x.shape[1], h, w) for x in same]
         return torch.cat([cells, *same], 1)
 
     def known(self, rgb: Tensor, around: Around) -> Tensor:
@@ -267,7 +280,9 @@ class DuCosCompact(Model):
     def described_channels(self) -> int:
         """Of `describe`."""
         s = self.stride
-        return (2 + self.seen_guides()) * s**2 + 2 * s + 4 if self.mixes else s**2
+        if not self.mixes:
+            return s**2
+        return (2 + self.seen_guides()) * s**2 + 2 * s + 4 + 3 * self.sees_shrinking
 
     def bytes_per_pixel(self) -> float:
         """The body's features, or the tail's maps with neighbours and weights."""

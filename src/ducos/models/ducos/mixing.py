@@ -15,7 +15,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from ducos.deferred import exporting, kept, local, whole
+from ducos.deferred import exporting, kept, local
 from ducos.errors import InputError
 from ducos.models.ducos.around import (
     TAPS,
@@ -28,8 +28,8 @@ from ducos.models.ducos.around import (
     spline_logits,
 )
 from ducos.models.ducos.prior import Guess
+from ducos.models.ducos.shrinking import shrunk_as
 from ducos.models.prediction import Prediction
-from ducos.resize import area, bicubic
 
 MAPS = (TAPS**2, 1, 1, 1, 1, 1)  # logits, level, focus, detail, trust, doubt
 CACHED_ROWS = 16
@@ -39,7 +39,9 @@ SIGMAS = 2.0  # of the noise: how far a faithful result may lie from a measureme
 EDGE = 12.0  # of the noise: measurements around that differ by more are an edge, not noise
 FINER = 1.1  # ratio from which there are more pixels than measurements, and edges to place
 STEEP = 0.8  # of the local contrast: a change over 3 pixels that is surely an edge
-OPERATOR = 0.05  # of the range of the measurements around: what one says about how sensors shrink
+OPERATOR = (
+    0.02  # of the range of the measurements around: what is not known of how a map was shrunk
+)
 
 
 def hand_back(
@@ -59,9 +61,10 @@ def within_reach(depth: Tensor, around: Around) -> Tensor:
     return torch.minimum(torch.maximum(depth, lowest - beyond), highest + beyond)
 
 
-def steepened(times: int, depth: Tensor, around: Around) -> Tensor:
+def steepened(times: int, depth: Tensor, share: Tensor, around: Around) -> Tensor:
     """depth (B, 1, H, W) with steeper edges. Each time, within 3×3 pixels, what is nearer to the
-    highest value is raised and what is nearer to the lowest is lowered.
+    highest value is raised and what is nearer to the lowest is lowered, by a share (B, 1, H, W) of
+    what makes a step of it.
 
     Half-way values stay, so a slanted plane does; so does whatever changes little for its
     surroundings. A loss in depth rewards values between two surfaces where the edge's place is not
@@ -71,13 +74,14 @@ def steepened(times: int, depth: Tensor, around: Around) -> Tensor:
     if finer is False:
         return depth
     steep = STEEP * around.contrast + 1e-6
+    share = finer * 0.5 * share
     for _ in range(times):
         highest, lowest = F.max_pool2d(depth, 3, 1, 1), -F.max_pool2d(-depth, 3, 1, 1)
         span = highest - lowest
         gain = (span / steep).clamp(1e-3, 1) ** 2
         place = 2 * (depth - lowest) / span.clamp_min(1e-9) - 1  # -1 lowest, 1 highest
         raised = torch.tanh(gain * place) / torch.tanh(gain)
-        depth = depth + finer * 0.5 * span * (raised - place)
+        depth = depth + share * span * (raised - place)
     return depth
 
 
@@ -100,10 +104,15 @@ def agreeing(depth: Tensor, around: Around, tolerance: Tensor, excess: Tensor) -
 def beyond_tolerance(depth: Tensor, around: Around, tolerance: Tensor) -> Tensor:
     """What depth (B, 1, H, W), shrunk by area, lacks of each measurement beyond the tolerance,
     (B, 1, h, w)."""
-    low, valid = around.low, around.valid
-    missing = low - whole(area(kept(depth), (low.shape[-2], low.shape[-1])))
+    missing = missing_of(kept(depth), around)
     excess = missing - torch.minimum(torch.maximum(missing, -tolerance), tolerance)
-    return excess if valid is None else excess * valid
+    return excess if around.valid is None else excess * around.valid
+
+
+def missing_of(depth: Tensor, around: Around) -> Tensor:
+    """What depth (B, 1, H, W), shrunk as the map was, lacks of each measurement, (B, 1, h, w)."""
+    low = around.low
+    return low - shrunk_as(depth, (low.shape[-2], low.shape[-1]), around.shrinking)
 
 
 def moved_by(
@@ -141,13 +150,15 @@ def expected_error(spread: Tensor, contrast: Tensor, doubt: Tensor) -> Tensor:
 
 class Proposal(NamedTuple):
     """The tail's result before corrections: depth (B, 1, H, W), the neighbours' weights
-    (B, 16, H, W), trust in [0, 1], sigma and how far a prior is followed, all (B, 1, H, W)."""
+    (B, 16, H, W), trust in [0, 1], sigma, how far a prior is followed and how far edges are
+    steepened, all (B, 1, H, W)."""
 
     depth: Tensor
     weights: Tensor
     trust: Tensor
     sigma: Tensor
     leaned: Tensor
+    steeper: Tensor
 
 
 class MixingTail(nn.Module):
@@ -160,7 +171,8 @@ class MixingTail(nn.Module):
       detail (1)   a residual bounded by half the local contrast,
       trust (1)    how far the result is pulled to agree with the measurements when shrunk again,
       doubt (1)    by which factor the error to expect differs from the spread of the neighbours,
-      lean (1)     for each guided depth: how far the surface goes from the bicubic value to it.
+      lean (1)     for each guided depth: how far the surface goes from the bicubic value to it,
+      steeper (1)  if `softens`: how far edges are steepened.
     """
 
     def __init__(
@@ -170,10 +182,12 @@ class MixingTail(nn.Module):
         stride: int = 4,
         corrections: int = 4,
         steepenings: int = 2,
+        softens: bool = False,
         guides: int = 0,
         rank: int | None = None,
     ):
-        """rank: channels between a 3×3 convolution and a 1×1 one that together make the maps; None:
+        """softens: decide pixel by pixel how far edges are steepened, since measured scenes have soft
+        edges, too; else all the way. rank: channels between a 3×3 convolution and a 1×1 one that together make the maps; None:
         one 3×3 convolution, three times the work for the same result to 2 %."""
         super().__init__()
         for name, times in (("corrections", corrections), ("steepenings", steepenings)):
@@ -182,7 +196,7 @@ class MixingTail(nn.Module):
         self.stride = stride
         self.corrections = corrections
         self.steepenings = steepenings
-        self.maps = (*MAPS, guides)
+        self.maps = (*MAPS, guides, int(softens))
         count = sum(self.maps) * stride**2
         last: nn.Conv2d
         if rank is None:
@@ -194,6 +208,7 @@ class MixingTail(nn.Module):
         bias = torch.zeros(sum(self.maps))
         bias[TAPS**2 + 1] = -2.0  # focus: at first hardly any neighbour is refused
         bias[sum(MAPS) + 1 :] = -2.0  # lean: at first the first guided depth counts
+        bias[sum(MAPS) + guides :] = 1.0  # steeper: at first mostly
         with torch.no_grad():
             last.weight.mul_(0.1)  # start near the plain spline mean
         last.bias = nn.Parameter(bias.repeat_interleave(stride**2))
@@ -215,13 +230,14 @@ class MixingTail(nn.Module):
         H, W = around.size
         maps = F.pixel_shuffle(self.predict(features), self.stride)[..., :H, :W]
         leaning = () if guess is None else (guess, lean)
-        depth, weights, trust, sigma, leaned = local(
-            self.propose, maps, around, *leaning, channels=(1, TAPS**2, 1, 1, 1)
+        depth, weights, trust, sigma, leaned, share = local(
+            self.propose, maps, around, *leaning, channels=(1, TAPS**2, 1, 1, 1, 1)
         )
         # Back-projection along the same weights: what the shrunk result misses of the measurement
         # is handed back to the pixels that the measurement was mixed into.
         for _ in range(self.corrections):
-            missing = self.missing(depth, around)
+            missing = missing_of(depth, around)
+            missing = missing if around.valid is None else missing * around.valid
             corrected = local(
                 partial(hand_back, missing), depth, weights, trust, around, channels=1
             )
@@ -230,18 +246,11 @@ class MixingTail(nn.Module):
         aux = {"sigma": sigma} if guess is None else {"sigma": sigma, "leaned": leaned}
         if self.steepenings:
             steeper = partial(steepened, self.steepenings)
-            depth = kept(local(steeper, depth, around, channels=1, reach=self.steepenings))
+            depth = kept(local(steeper, depth, share, around, channels=1, reach=self.steepenings))
         if tolerance is not None:
             aux["excess"] = beyond_tolerance(depth, around, tolerance)
             depth = agreeing(depth, around, tolerance, aux["excess"])
         return Prediction(depth, aux)
-
-    @staticmethod
-    def missing(depth: Tensor, around: Around) -> Tensor:
-        """What depth (B, 1, H, W), shrunk, lacks of what was measured, (B, 1, h, w)."""
-        low, valid = around.low, around.valid
-        missing = low - whole(bicubic(depth, (low.shape[-2], low.shape[-1])))
-        return missing if valid is None else missing * valid
 
     def propose(
         self,
@@ -253,7 +262,7 @@ class MixingTail(nn.Module):
         """What the predicted maps (B, sum(self.maps), H, W) say, before corrections."""
         up, contrast, guided = around.up, around.contrast, around.guided
         H = up.shape[-2]
-        logits, level, focus, detail, trust, doubt, lean = maps.split(self.maps, 1)
+        logits, level, focus, detail, trust, doubt, lean, steeper = maps.split(self.maps, 1)
         surface = up + torch.tanh(level) * contrast
         if guided is not None:
             surface = surface + (torch.sigmoid(lean) * (guided - up)).sum(1, keepdim=True)
@@ -286,7 +295,8 @@ class MixingTail(nn.Module):
         if guess is not None and prior_lean is not None:
             depth = depth + gates[:, -1:] * (guess.depths[:, :1] - depth)
         sigma = expected_error(spread, contrast, doubt)
-        return Proposal(depth, weights, torch.sigmoid(trust), sigma, leaned)
+        share = torch.sigmoid(steeper) if self.maps[-1] else torch.ones_like(up)
+        return Proposal(depth, weights, torch.sigmoid(trust), sigma, leaned, share)
 
     @staticmethod
     def weigh(logits: Tensor, penalty: Tensor, hole: Tensor | None) -> Tensor:
