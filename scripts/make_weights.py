@@ -26,8 +26,8 @@ from ducos.data import digest, open_dataset
 from ducos.errors import InputError
 from ducos.evaluation import Choice, choose, figures_by_model, find_suite, known, score_suite
 from ducos.evaluation.results import versions, write_json
-from ducos.export import export_pieces
 from ducos.example import LOW, RGB, STORED, scores
+from ducos.export import export_pieces
 from ducos.models.checkpoint import ModelSpec, load_model, save_model, stored_weights
 from ducos.models.header import read_about
 from ducos.synth.generate import Manifest
@@ -289,8 +289,8 @@ def embed(path: Path, target: Path, recipe: Recipe, choice: Choice, out: Path) -
     target.parent.mkdir(parents=True, exist_ok=True)
     save_model(target, spec, stored_weights(model), stated)
     print(f"{target}: {target.stat().st_size / 1e6:.2f} MB")
-    export_pieces(target)
     if target.parent == WEIGHTS:
+        export_pieces(target)
         count_and_measure(target.stem)
 
 

@@ -34,7 +34,9 @@ def test_antialiased(kind: str, size: tuple[int, int], target: tuple[int, int]) 
 def test_area_and_nearest(size: tuple[int, int], target: tuple[int, int]) -> None:
     x = RANDOM.random(size).astype(np.float32)
     assert (sampling.nearest(x, target) == resize.nearest(tensor(x), target)[0, 0].numpy()).all()
-    assert np.abs(sampling.area(x, target) - resize.area(tensor(x), target)[0, 0].numpy()).max() < 1e-6
+    assert (
+        np.abs(sampling.area(x, target) - resize.area(tensor(x), target)[0, 0].numpy()).max() < 1e-6
+    )
 
 
 @pytest.mark.parametrize(("size", "target"), [SIZES[0], SIZES[3], SIZES[6]])

@@ -73,7 +73,7 @@ def padded_axes(size: Size, multiple: int) -> tuple[AnyArray, AnyArray]:
     """Which row and which column of an image each one of a padded image repeats: it is mirrored
     where it is large enough, else its last one is repeated."""
     wide = [-(-n // multiple) * multiple for n in size]
-    mirrored = int(all(N < 2 * n for n, N in zip(size, wide)))
+    mirrored = int(all(2 * n > N for n, N in zip(size, wide)))
     rows, columns = (padded_index(np.arange(N), n, mirrored) for n, N in zip(size, wide))
     return rows, columns
 
@@ -177,7 +177,7 @@ def fill_holes(
         found = list(places)
         found[axis] = there[places]
         said = tuple(found)
-        unlike = ((guide[(slice(None), *said)] - guide[(slice(None), *places)]) ** 2).sum(0)
+        unlike = ((guide[:, said[0], said[1]] - guide[:, places[0], places[1]]) ** 2).sum(0)
         alike = np.exp(unlike / np.float32(-2 * LIKE_COLOUR**2)) + np.float32(UNLIKE_WEIGHT)
         vote = trusted[said] * alike / (distance[places].astype(x.dtype) ** 2)
         total[places] += vote
@@ -234,4 +234,3 @@ def doubted(low: AnyArray, trust: AnyArray, guide: AnyArray, far: float) -> AnyA
     share = trust / max(half, np.float32(1e-12))
     drawn = np.where(trust > 0, low - filled, np.zeros_like(low))
     return np.where(firm, low, filled + share * drawn)
-

@@ -107,9 +107,7 @@ def test_rows_that_pass_together_do_not_matter(
     whole = super_resolve(*odd, unit="m", runtime="onnx", any_aspect=True, shift="off")
     monkeypatch.setattr(network, "ROWS", rows)
     monkeypatch.setattr("ducos.runtime.surroundings.AT_ONCE", 0)
-    parts = super_resolve(
-        *odd, unit="m", runtime="onnx", any_aspect=True, shift="off", tile="1MB"
-    )
+    parts = super_resolve(*odd, unit="m", runtime="onnx", any_aspect=True, shift="off", tile="1MB")
     span = np.ptp(whole.low.depth[whole.low.valid])
     assert np.abs(parts.depth - whole.depth).max() < 2e-5 * span
     assert np.abs(parts.sigma - whole.sigma).max() < 2e-5 * span

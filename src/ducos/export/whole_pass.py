@@ -8,9 +8,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from ducos.kernels import FARTHER
 from ducos.models import as_model
 from ducos.normalise import range_of
-from ducos.kernels import FARTHER
 from ducos.resize import nearest
 from ducos.upscaling import doubted
 

@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ducos.arrays import AnyArray, Size
-from ducos.errors import InputError, needed
+from ducos.arrays import AnyArray
+from ducos.errors import needed
 from ducos.runtime.files import PIECES, described, place
 from ducos.runtime.surroundings import Surroundings
 

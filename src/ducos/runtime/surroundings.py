@@ -1,5 +1,4 @@
-"""What surrounds each pixel, as arrays: `models.ducos.around`, for some rows of an image at a time.
-"""
+"""What surrounds each pixel, as arrays: `models.ducos.around` for some rows of an image."""
 
 from typing import NamedTuple
 
@@ -42,7 +41,7 @@ class Surroundings:
         self.sides = sides
         self.size: Size = (image.shape[1], image.shape[2])
         self.low_size: Size = (low.shape[0], low.shape[1])
-        self.ratio = (np.array(self.size, np.float32) / np.array(self.low_size, np.float32))
+        self.ratio = np.array(self.size, np.float32) / np.array(self.low_size, np.float32)
         self.colours = area(image, self.low_size)
         self.row_axis, self.column_axis = padded_axes(self.size, multiple)
         self.padded: Size = (len(self.row_axis), len(self.column_axis))
@@ -77,7 +76,9 @@ class Surroundings:
         # In float64, as a difference of squares.
         mean, squares = spline_mean(np.stack([self.centred, self.centred**2]), self.size, rows)
         contrast = (2 * np.sqrt((squares - mean**2 - FLAT).clip(0))).astype(np.float32)
-        hole = np.zeros_like(up) if self.all_trusted else spline_mean(1 - self.trust, self.size, rows)
+        hole = np.zeros_like(up)
+        if not self.all_trusted:
+            hole = spline_mean(1 - self.trust, self.size, rows)
         maps = {"up": up, "mean": (mean + 0.5).astype(np.float32), "contrast": contrast}
         maps |= {"hole": hole}
         shown = {name: each[None, None] for name, each in maps.items()}

@@ -17,9 +17,9 @@ from torch import Tensor
 from ducos.data import Dataset, Pair
 from ducos.degrade import DEGRADATIONS
 from ducos.errors import InputError, needed
+from ducos.kernels import FARTHER
 from ducos.normalise import range_of
 from ducos.prompts import Prompt
-from ducos.kernels import FARTHER
 from ducos.resize import fill_holes, low_size
 from ducos.training.augmentations import augment, strengths
 from ducos.training.config import SENSOR, check_degradations

@@ -6,9 +6,9 @@ import torch
 from torch import Tensor, nn
 
 from ducos.hints import mode_of
+from ducos.kernels import FARTHER
 from ducos.models import Prediction, as_model, needs_strips, predict_in_strips
 from ducos.normalise import range_of
-from ducos.kernels import FARTHER
 from ducos.resize import bilinear, fill_holes, masked_bicubic
 
 

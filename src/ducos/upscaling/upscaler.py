@@ -5,20 +5,17 @@ else.
 """
 
 import inspect
-import os
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import fields
-from threading import Lock
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ducos.arrays import AnyArray, Floats, Size
 from ducos.cameras import checked_camera, read_extrinsics, registered
 from ducos.doctor import Correction, cheap_warnings, check_direction, noise_of, shift_to_undo
 from ducos.errors import InputError
-from ducos.arrays import AnyArray, Floats, Size
 from ducos.files import DepthMap, check_sizes, is_tensor, read_colour, read_low, read_relative
 from ducos.sampling import bilinear, continued, moved
 from ducos.upscaling.consistency import disagreement, trace
@@ -186,7 +183,7 @@ def finished(
         return None if plane is None else moved(plane, *back)
 
     maps = {
-        "depth": np.where(covered, placed(full), np.zeros_like(full)),
+        "depth": np.where(covered, moved(full, *back), np.zeros_like(full)),
         "valid": covered,
         "source": np.where(covered, source, np.zeros_like(source)),
         "sigma": placed(answer.sigma),

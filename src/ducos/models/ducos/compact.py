@@ -230,7 +230,9 @@ class DuCosCompact(Model):
         row, column = (phase[axis.to(phase.device)] for phase, axis in zip(phases, axes))
         return self.cells(known, row, column, around.ratio)
 
-    def cells(self, known: Tensor, row_phase: Tensor, column_phase: Tensor, ratio: Tensor) -> Tensor:
+    def cells(
+        self, known: Tensor, row_phase: Tensor, column_phase: Tensor, ratio: Tensor
+    ) -> Tensor:
         """`known` of an image whose sides are multiples, with the phases of its rows and columns,
         by cells."""
         s = self.stride
