@@ -289,8 +289,8 @@ def embed(path: Path, target: Path, recipe: Recipe, choice: Choice, out: Path) -
     target.parent.mkdir(parents=True, exist_ok=True)
     save_model(target, spec, stored_weights(model), stated)
     print(f"{target}: {target.stat().st_size / 1e6:.2f} MB")
-    export_pieces(target)
     if target.parent == WEIGHTS:
+        export_pieces(target)
         count_and_measure(target.stem)
 
 

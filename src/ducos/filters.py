@@ -15,9 +15,9 @@ SIGMAS = 4.0  # where a Gaussian ends
 
 
 def gaussian(x: AnyArray, sigma: float | Sequence[float], order: Sequence[int] = ()) -> AnyArray:
-    """x, smoothed by so many pixels along each axis; order 1 along an axis: its derivative there."""
-    sigmas = [float(sigma)] * x.ndim if np.isscalar(sigma) else [float(s) for s in sigma]  # type: ignore[union-attr]
-    for axis, width in enumerate(sigmas):
+    """x, smoothed by so many pixels along each axis; order 1 along one: its derivative there."""
+    sigmas = np.broadcast_to(np.asarray(sigma, np.float64), x.ndim)
+    for axis, width in enumerate(sigmas.tolist()):
         if width > 1e-15:
             kernel = gaussian_kernel(width, order[axis] if order else 0)
             x = correlate(x, kernel, axis)

@@ -177,7 +177,7 @@ def fill_holes(
         found = list(places)
         found[axis] = there[places]
         said = tuple(found)
-        unlike = ((guide[(slice(None), *said)] - guide[(slice(None), *places)]) ** 2).sum(0)
+        unlike = ((guide[:, said[0], said[1]] - guide[:, places[0], places[1]]) ** 2).sum(0)
         alike = np.exp(unlike / np.float32(-2 * LIKE_COLOUR**2)) + np.float32(UNLIKE_WEIGHT)
         vote = trusted[said] * alike / (distance[places].astype(x.dtype) ** 2)
         total[places] += vote

@@ -108,6 +108,8 @@ def run_onnx(path: Path) -> Run:
     runtime = needed("onnxruntime", "export")
     options = runtime.SessionOptions()
     options.intra_op_num_threads = torch.get_num_threads()
+    # Its search for buffers to use again compares all with all: ten seconds for this many nodes.
+    options.enable_mem_reuse = False
     session = runtime.InferenceSession(os.fspath(path), options, providers=["CPUExecutionProvider"])
     taken = {each.name for each in session.get_inputs()}
     return lambda feed: tuple(session.run(None, {k: v for k, v in feed.items() if k in taken}))

@@ -21,189 +21,19 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import torch
-import torch.nn.functional as F
 from numpy.typing import NDArray
-from torch import Tensor, nn
+from torch import nn
 
 from ducos.errors import InputError, needed
 from ducos.export.parity import Agreement, Feed, Run, measured, refuse_if_wrong
 from ducos.files import atomic_write
 from ducos.filters import maximum
 from ducos.kernels import FARTHER
-from ducos.models import load_model, read_about
-from ducos.models.ducos.around import Around, Window
-from ducos.models.ducos.compact import DuCosCompact
-from ducos.models.ducos.guide import fits
-from ducos.models.ducos.mixing import hand_back, steepened, within_reach
-from ducos.runtime import FORMAT, PIECES, Network, description, place
+from ducos.models import Piece, load_model, pieces_of, read_about
+from ducos.runtime import FORMAT, Network, description, place
 from ducos.sampling import area, fill_holes, nearest
 
 OPSET = 18
-ROWS, COLUMNS = 32, 64  # of the image that is traced
-LOW = (9, 14)
-Sizes = tuple[str | int, ...]
-
-
-class Given(Around):
-    """What surrounds pixels, of maps that the caller has made; a piece knows no sizes."""
-
-    def __init__(
-        self, image: Tensor, low: Tensor, trust: Tensor, window: Window, ratio: Tensor, **maps: Any
-    ):
-        super().__init__(image, image[:, :1], None, (), low, trust, window)
-        self.__dict__.update(maps, numbers=ratio)  # before the properties of that name are asked
-
-    @property
-    def ratio(self) -> Tensor:
-        return self.__dict__["numbers"]
-
-
-def window(rows: Tensor, columns: Tensor, **known: Tensor) -> Window:
-    """A window over all rows of the low-resolution map that a piece is given."""
-    nothing = torch.zeros(0)
-    fields = {name: known.get(name, nothing) for name in Window._fields}
-    return Window(**{**fields, "rows": rows, "columns": columns, "reached": slice(None)})
-
-
-class Piece(nn.Module):
-    """Inputs by name with their shapes, and outputs; texts are sizes that stay open."""
-
-    inputs: dict[str, Sizes] = {}
-    outputs: tuple[str, ...] = ()
-
-    def __init__(self, network: DuCosCompact):
-        super().__init__()
-        self.network = network
-
-    def example(self) -> tuple[Tensor, ...]:
-        """Values to trace with."""
-        sizes = {
-            "H": ROWS,
-            "W": COLUMNS,
-            "h": LOW[0],
-            "w": LOW[1],
-            "y": ROWS // 4,
-            "x": COLUMNS // 4,
-        }
-        made = []
-        for name, shape in self.inputs.items():
-            shape = tuple(sizes.get(n, n) if isinstance(n, str) else n for n in shape)
-            if name in ("rows", "columns"):
-                made.append(torch.randint(0, LOW[0], shape))
-            elif name in ("mode", "sensor", "skip"):
-                made.append(torch.zeros(shape, dtype=torch.int64))
-            else:
-                made.append(torch.rand(shape) + 0.1)
-        return tuple(made)
-
-    def told(self, mode: Tensor, sensor: Tensor) -> dict[str, Tensor]:
-        words = {"mode": mode, "sensor": sensor}
-        return {subject: words[subject] for subject in self.network.subjects}
-
-
-MAP: Sizes = (1, 1, "H", "W")
-SMALL: Sizes = (1, 1, "h", "w")
-FEATURES = "features"  # a size that the network decides
-
-
-class Fit(Piece):
-    """At the size of the measurements: the regressions on the colours, how far a faithful result
-    may lie from each measurement, and how the map was shrunk."""
-
-    inputs = {"colours": (1, 3, "h", "w"), "low": SMALL, "trust": SMALL, "noise": (1, 1, 1, 1)}
-    inputs |= {"ratio": (2,), "mode": (1,)}
-    outputs = ("fit", "tolerance", "shrinking")
-
-    def forward(self, colours: Tensor, low: Tensor, trust: Tensor, *known: Tensor) -> Any:
-        noise, ratio, mode = known
-        around = Given(colours, low, trust, window(trust, trust), ratio)
-        tolerance = self.network.tolerance(around, {"mode": mode}, noise)
-        return fits(colours, low, trust, self.network.sides), tolerance, around.shrinking
-
-
-class Start(Piece):
-    """What is known of some rows of pixels, to the first features of the body (D_1)."""
-
-    inputs = {"image": (1, 3, "H", "W"), "up": MAP, "mean": MAP, "contrast": MAP, "hole": MAP}
-    inputs |= {"guided": (1, "sides", "H", "W"), "row_phase": ("H",), "column_phase": ("W",)}
-    inputs |= {"ratio": (2,), "shrinking": (1, 3), "mode": (1,), "sensor": (1,)}
-    outputs = ("first",)
-
-    def forward(self, image: Tensor, up: Tensor, mean: Tensor, *known: Tensor) -> Tensor:
-        contrast, hole, guided, row_phase, column_phase, ratio, shrinking, mode, sensor = known
-        around = Given(
-            image, up, hole, window(up, up), ratio,
-            up=up, _mean_and_contrast=(mean, contrast), hole=hole, guided=guided,
-        )  # fmt: skip
-        net = self.network
-        cells = net.cells(net.known(image, around), row_phase, column_phase, ratio, shrinking)
-        first = net.head(cells)
-        return first if net.hints is None else first + net.hints.shift(self.told(mode, sensor), 1)
-
-
-class Body(Piece):
-    """The whole image and D_1 to the features of all stages."""
-
-    inputs = {"image": (1, 3, "H", "W"), "first": (1, FEATURES, "y", "x")}
-    outputs = ("features",)
-
-    def forward(self, image: Tensor, first: Tensor) -> Tensor:
-        hinted, _ = self.network.prompt.seen(image)
-        return self.network.fuse(first, hinted)[0]
-
-
-class Propose(Piece):
-    """Features of some rows, to what the tail proposes; skip: rows above them, for the
-    convolution."""
-
-    inputs = {"features": (1, FEATURES, "y", "x"), "up": MAP, "contrast": MAP}
-    inputs |= {"guided": (1, "sides", "H", "W"), "low": SMALL, "trust": SMALL}
-    inputs |= {"rows": ("H", 4), "columns": ("W", 4), "row_weights": ("H", 4)}
-    inputs |= {"column_weights": ("W", 4), "skip": (1,)}
-    outputs = ("depth", "weights", "gate", "sigma", "steeper")
-
-    def forward(self, features: Tensor, up: Tensor, contrast: Tensor, *known: Tensor) -> Any:
-        guided, low, trust, rows, columns, row_weights, column_weights, skip = known
-        weighted = {"row_weights": row_weights, "column_weights": column_weights}
-        around = Given(
-            up, low, trust, window(rows, columns, **weighted), up,
-            up=up, _mean_and_contrast=(up, contrast), guided=guided,
-        )  # fmt: skip
-        tail, (H, W) = self.network.tail, (up.shape[-2], up.shape[-1])
-        maps = F.pixel_shuffle(tail.predict(features), self.network.stride)
-        proposal = tail.propose(maps.narrow(2, skip[0], H)[..., :W], around)
-        return *proposal[:4], proposal.steeper
-
-
-class HandBack(Piece):
-    """Some rows of a depth, with a share of what its measurements are missing."""
-
-    inputs = {"missing": SMALL, "depth": MAP, "weights": (1, 16, "H", "W"), "gate": MAP}
-    inputs |= {"rows": ("H", 4), "columns": ("W", 4)}
-    outputs = ("corrected",)
-
-    def forward(self, missing: Tensor, depth: Tensor, weights: Tensor, *known: Tensor) -> Tensor:
-        gate, rows, columns = known
-        around = Given(depth, missing, gate, window(rows, columns), depth)
-        return hand_back(missing, depth, weights, gate, around)
-
-
-class Settle(Piece):
-    """Some rows of a depth, kept to the range of their neighbours, with steeper edges."""
-
-    inputs = {"depth": MAP, "contrast": MAP, "steeper": MAP, "low": SMALL, "rows": ("H", 4)}
-    inputs |= {"columns": ("W", 4), "ratio": (2,)}
-    outputs = ("settled",)
-
-    def forward(self, depth: Tensor, contrast: Tensor, steeper: Tensor, *known: Tensor) -> Tensor:
-        low, rows, columns, ratio = known
-        known_maps = {"_mean_and_contrast": (depth, contrast)}
-        around = Given(depth, low, depth, window(rows, columns), ratio, **known_maps)
-        times = self.network.tail.steepenings
-        return steepened(times, within_reach(depth, around), steeper, around)
-
-
-KINDS = dict(zip(PIECES, (Fit, Start, Body, Propose, HandBack, Settle), strict=True))
 
 
 class Tensors(NamedTuple):
@@ -272,28 +102,24 @@ def write_pieces(model: nn.Module, weights: Path) -> list[Path]:
     Args:
         model: as it was loaded from `weights`; its tensors must be those of the file.
     """
-    if not isinstance(model, DuCosCompact) or not model.sides or "mode" not in model.subjects:
-        raise InputError(
-            f"{type(model).__name__} has no form without torch; ducos-compact with guides, the "
-            "mixing tail and modes has"
-        )
-    model = model.eval()
+    pieces = pieces_of(model)
     files = [Tensors.of(path) for path in weight_files(weights)]
     written = []
-    for name, kind in KINDS.items():
+    for name, piece in pieces.items():
         target = place(weights, name)
         with atomic_write(target) as temporary:
-            temporary.write_bytes(traced(kind(model), files))
+            temporary.write_bytes(traced(piece, files))
         written.append(target)
+    network: Any = model
     about = {
         "format": FORMAT,
         "weights": {file.name: file.digest for file in files},
-        "words": {subject: list(words) for subject, words in model.subjects.items()},
-        "stride": model.stride,
-        "multiple": model.multiple,
-        "sides": list(model.sides),
-        "corrections": model.tail.corrections,
-        "steepenings": model.tail.steepenings,
+        "words": {subject: list(words) for subject, words in network.subjects.items()},
+        "stride": network.stride,
+        "multiple": network.multiple,
+        "sides": list(network.sides),
+        "corrections": network.tail.corrections,
+        "steepenings": network.tail.steepenings,
     }
     with atomic_write(description(weights)) as temporary:
         temporary.write_text(json.dumps(about, indent=1) + "\n", encoding="utf-8")
@@ -311,11 +137,6 @@ def weight_files(path: Path) -> Iterator[Path]:
 def traced(piece: Piece, files: list[Tensors]) -> bytes:
     """A piece as an ONNX graph whose weights are in the weight files."""
     onnx = needed("onnx", "export")
-    piece = piece.eval()
-    decided = {FEATURES: piece.network.head.out_channels, "sides": len(piece.network.sides)}
-    piece.inputs = {
-        name: tuple(decided.get(str(n), n) for n in shape) for name, shape in piece.inputs.items()
-    }
     example = piece.example()
     axes = {
         name: {axis: size for axis, size in enumerate(shape) if isinstance(size, str)}
@@ -327,7 +148,7 @@ def traced(piece: Piece, files: list[Tensors]) -> bytes:
         torch.onnx.export(
             piece,
             example,
-            stream,
+            stream,  # type: ignore[arg-type]
             input_names=list(piece.inputs),
             output_names=list(piece.outputs),
             dynamic_axes={name: open_axes for name, open_axes in axes.items() if open_axes},

@@ -1,4 +1,4 @@
-"""What surrounds each pixel, as arrays: `models.ducos.around`, for some rows of an image at a time."""
+"""What surrounds each pixel, as arrays: `models.ducos.around` for some rows of an image."""
 
 from typing import NamedTuple
 
@@ -78,9 +78,9 @@ class Surroundings:
         # In float64, as a difference of squares.
         mean, squares = spline_mean(np.stack([self.centred, self.centred**2]), self.size, rows)
         contrast = (2 * np.sqrt((squares - mean**2 - FLAT).clip(0))).astype(np.float32)
-        hole = (
-            np.zeros_like(up) if self.all_trusted else spline_mean(1 - self.trust, self.size, rows)
-        )
+        hole = np.zeros_like(up)
+        if not self.all_trusted:
+            hole = spline_mean(1 - self.trust, self.size, rows)
         maps = {"up": up, "mean": (mean + 0.5).astype(np.float32), "contrast": contrast}
         maps |= {"hole": hole}
         shown = {name: each[None, None] for name, each in maps.items()}

@@ -4,9 +4,11 @@ What surrounds the network is that of `prediction.predict`, for one pair of arra
 """
 
 import os
+from typing import Any
 
 import numpy as np
 
+from ducos.arrays import Size
 from ducos.hints import mode_of
 from ducos.kernels import FARTHER
 from ducos.runtime import PLAIN, open_network
@@ -24,16 +26,17 @@ class OnnxRuntime:
 
     def __init__(self, options: Options):
         weights = find_weights(options.chosen_model)
-        self.network = (
-            PLAIN[os.fspath(options.chosen_model)]
-            if weights is None
-            else open_network(weights, options.threads)
-        )
+        self.network: Any
+        self.trained = weights is not None
+        if weights is None:
+            self.network = PLAIN[os.fspath(options.chosen_model)]
+        else:
+            self.network = open_network(weights, options.threads)
 
     def answer(self, question: Question, progress: Progress | None) -> Answer:
         image, options = question.image, question.options
         low, valid, trust = question.low.depth, question.low.valid, question.low.confidence
-        size = (min(low.shape[0], image.shape[1]), min(low.shape[1], image.shape[2]))
+        size: Size = (min(low.shape[0], image.shape[1]), min(low.shape[1], image.shape[2]))
         if size != low.shape:  # a depth map finer than its image: shrink it first
             trust = None if trust is None else bilinear(trust, size)
             low, valid = masked_bicubic(low, valid, size)
@@ -50,7 +53,7 @@ class OnnxRuntime:
             filled = doubted(low, trust, guide, far)
         normalised = (filled - lowest) / span
         full = (image.shape[1], image.shape[2])
-        if callable(getattr(self.network, "run", None)):
+        if self.trained:
             told = {"mode": mode_of(options.mode, options.sensor), "sensor": options.sensor}
             found = self.network(
                 np.ascontiguousarray(image),

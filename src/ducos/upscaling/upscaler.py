@@ -22,7 +22,7 @@ from ducos.upscaling.densify import densified, spread_over
 from ducos.upscaling.measurements import measurements
 from ducos.upscaling.options import OPTIONS, Options, is_name
 from ducos.upscaling.result import Result
-from ducos.upscaling.runtimes import Answer, Progress, Question, Runtime, runtime_of
+from ducos.upscaling.runtimes import Answer, Progress, Question, Runtime, chosen_runtime, runtime_of
 from ducos.upscaling.weights import version_of
 
 if TYPE_CHECKING:
@@ -151,7 +151,7 @@ def finished(
         return None if plane is None else moved(plane, *back)
 
     maps = {
-        "depth": np.where(covered, placed(full), np.zeros_like(full)),
+        "depth": np.where(covered, moved(full, *back), np.zeros_like(full)),
         "valid": covered,
         "source": np.where(covered, source, np.zeros_like(source)),
         "sigma": placed(answer.sigma),
@@ -229,6 +229,7 @@ def super_resolve(
     """
     chosen = Options.of(options, changes)
     fixed = {name: getattr(chosen, name) for name in FIXED}
+    fixed["runtime"] = chosen_runtime(chosen)  # a prior, for one, has a say in it
     upscaler = Upscaler(**{**fixed, "model": chosen.chosen_model, "threads": chosen.threads})
     return upscaler.run(rgb, depth, chosen, progress)
 

@@ -39,9 +39,7 @@ SIGMAS = 2.0  # of the noise: how far a faithful result may lie from a measureme
 EDGE = 12.0  # of the noise: measurements around that differ by more are an edge, not noise
 FINER = 1.1  # ratio from which there are more pixels than measurements, and edges to place
 STEEP = 0.8  # of the local contrast: a change over 3 pixels that is surely an edge
-OPERATOR = (
-    0.02  # of the range of the measurements around: what is not known of how a map was shrunk
-)
+OPERATOR = 0.02  # of the range of the measurements around: how maps are shrunk is not quite known
 
 
 def hand_back(
@@ -186,9 +184,10 @@ class MixingTail(nn.Module):
         guides: int = 0,
         rank: int | None = None,
     ):
-        """softens: decide pixel by pixel how far edges are steepened, since measured scenes have soft
-        edges, too; else all the way. rank: channels between a 3×3 convolution and a 1×1 one that together make the maps; None:
-        one 3×3 convolution, three times the work for the same result to 2 %."""
+        """softens: decide pixel by pixel how far edges are steepened, since measured scenes have
+        soft edges, too; else all the way. rank: channels between a 3×3 convolution and a 1×1 one
+        that together make the maps; None: one 3×3 convolution, three times the work for the same
+        result to 2 %."""
         super().__init__()
         for name, times in (("corrections", corrections), ("steepenings", steepenings)):
             if times < 0:
