@@ -118,6 +118,7 @@ def write_pieces(model: nn.Module, weights: Path) -> list[Path]:
         "stride": network.stride,
         "multiple": network.multiple,
         "sides": list(network.sides),
+        "takes_prior": network.takes_prior,
         "corrections": network.tail.corrections,
         "steepenings": network.tail.steepenings,
     }

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, Protocol
 from ducos.arrays import Floats
 from ducos.errors import InputError
 from ducos.files import DepthMap
-from ducos.runtime import PLAIN, can_run
+from ducos.runtime import PLAIN, can_run, described
 from ducos.upscaling.options import Options, is_name
 from ducos.upscaling.weights import find_weights
 
@@ -67,11 +67,14 @@ def runtime_of(options: Options) -> Runtime:
 def chosen_runtime(options: Options) -> str:
     """ "onnx" or "torch"; refuses what cannot be."""
     obstacle = why_not_onnx(options)
+    has_torch = find_spec("torch") is not None
     if options.runtime == "onnx" and obstacle:
         raise InputError(f"{obstacle}; choose --runtime torch or auto")
     if options.runtime == "onnx" or (options.runtime == "auto" and not obstacle):
-        return "onnx"
-    if find_spec("torch") is None:
+        # Whoever chose the network that takes a prior will have one, sooner or later.
+        wide = options.runtime == "auto" and has_torch and may_take_prior(options)
+        return "torch" if wide else "onnx"
+    if not has_torch:
         because = f"{obstacle}, and " if obstacle else ""
         raise InputError(f"{because}torch is not installed: pip install 'ducos[torch]'")
     return "torch"
@@ -93,6 +96,12 @@ def why_not_onnx(options: Options) -> str:
     if options.prior is not None:
         return "a prior needs torch"
     return ""
+
+
+def may_take_prior(options: Options) -> bool:
+    """Whether the network could be given one on torch."""
+    weights = find_weights(options.chosen_model)
+    return weights is not None and bool(described(weights).get("takes_prior"))
 
 
 def may_have_gpu() -> bool:
