@@ -67,6 +67,18 @@ def test_time_of_flight_is_asked_to_be_repaired() -> None:
     assert told == {"unknown": "faithful", "tof": "repair"}
 
 
+def test_soft_ground_truth_is_blurred_beside_holes_too() -> None:
+    step = np.ones((32, 32), np.float32)
+    step[:, 16:] = 2
+    pair = pair_of(step)
+    pair.valid[:4] = False
+    given = suite_input(pair, SuiteCase("soft", 2, soft=0.7))
+    ramp = given.truth[16]
+    assert 1 < ramp[15] < 1.5 < ramp[16] < 2
+    assert ramp[12] == pytest.approx(1, abs=1e-3)
+    assert np.allclose(given.truth[4:], ramp, atol=1e-5)
+
+
 def test_unknown_suites_are_refused_with_the_list() -> None:
     with pytest.raises(InputError, match="heldout"):
         find_suite("held-out")

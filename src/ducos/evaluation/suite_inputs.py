@@ -12,6 +12,7 @@ from ducos.degrade import DEGRADATIONS
 from ducos.errors import InputError
 from ducos.evaluation.cases import as_batch
 from ducos.evaluation.suites import BLOCKS, SuiteCase
+from ducos.filters import gaussian
 
 SHIFT = 6  # pixels
 HOLES = 0.15  # of the map, about
@@ -36,6 +37,8 @@ def suite_input(pair: Pair, case: SuiteCase) -> SuiteInput:
         raise InputError(f"{pair.name} is smaller than one block of {k} pixels; leave it out")
     rgb = np.ascontiguousarray(pair.rgb[:H, :W], np.float32)
     truth, valid = pair.target[:H, :W], pair.valid[:H, :W]
+    if case.soft:
+        truth = softened(truth, valid, case.soft)
     seed = zlib.crc32(f"{case.name}/{pair.name}".encode())
     if k == 1:
         low, low_valid = truth, valid
@@ -54,6 +57,13 @@ def suite_input(pair: Pair, case: SuiteCase) -> SuiteInput:
         low_valid = low_valid & ~discs(low.shape, np.random.default_rng(seed))
     low = np.where(low_valid, low, np.float32(0))
     return SuiteInput(image_of(rgb, case.image), low, low_valid, truth, valid)
+
+
+def softened(depth: Floats, valid: Mask, sigma: float) -> Floats:
+    """depth (H, W), blurred by a Gaussian of sigma pixels; only what is valid counts."""
+    share = gaussian(valid.astype(np.float32), sigma)
+    total = gaussian(np.where(valid, depth, 0).astype(np.float32), sigma)
+    return np.where(valid, total / np.maximum(share, 1e-6), depth).astype(np.float32)
 
 
 def block_means(depth: Floats, valid: Mask, k: int) -> tuple[Floats, Mask]:

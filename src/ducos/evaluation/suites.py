@@ -29,7 +29,8 @@ class SuiteCase:
 
     data: "rendered" pairs, which have ground truth, or "captures" of cameras, whose own map is
         asked back. low: the degradation (or BLOCKS) by `ratio`; at ratio 1 the map is given whole.
-    image: of IMAGES. holes: discs are cut out of the low-resolution map.
+    image: of IMAGES. holes: discs are cut out of the low-resolution map. soft: pixels by which the
+        ground truth is blurred, since measured depth is softer than rendered depth.
     sensor, mode: as a user would say them.
     """
 
@@ -39,6 +40,7 @@ class SuiteCase:
     data: Literal["rendered", "captures"] = "rendered"
     image: str = "given"
     holes: bool = False
+    soft: float = 0.0
     sensor: str = "unknown"
     mode: str = "auto"
 
@@ -55,6 +57,7 @@ class Suite:
 _RENDERED = (
     *(SuiteCase(f"bicubic_x{ratio}", ratio) for ratio in (2, 4, 8, 16)),
     *(SuiteCase(f"area_x{ratio}", ratio, low="area") for ratio in (4, 8)),
+    *(SuiteCase(f"soft_x{ratio}", ratio, soft=0.7) for ratio in (2, 4)),
     SuiteCase("nearest_x4", 4, low="nearest"),
     SuiteCase("holes_x1", 1, holes=True),
     SuiteCase("holes_x4", 4, holes=True),
