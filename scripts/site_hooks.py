@@ -11,6 +11,8 @@ from typing import Any
 
 from mkdocs.structure.files import File, Files
 
+from ducos.upscaling import OPTIONS
+
 REPOSITORY = Path(__file__).parent.parent
 BESIDE = ("CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", "dev/LOG.md")
 ELSEWHERE = {"README.md": "index.md"}
@@ -30,7 +32,19 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     """Links as they are right on the site."""
     name = page.file.src_uri
     place = name if name in BESIDE else f"docs/{name}"
+    markdown = markdown.replace("<!-- options -->", options_table())
     return LINK.sub(lambda found: site_link(found, place, name), markdown)
+
+
+def on_page_content(html: str, page: Any, **_: Any) -> str:
+    """The docstring of super_resolve takes its options from their fields when it is imported."""
+    return html.replace("{options}", "the fields of Options, below")
+
+
+def options_table() -> str:
+    """Every field of `Options` with its default and its sentence of help."""
+    rows = [f"| `{n}` | `{o.default!r}` | {o.metadata['help']} |" for n, o in OPTIONS.items()]
+    return "\n".join(["| option | default | |", "|---|---|---|", *rows])
 
 
 def site_link(found: re.Match[str], place: str, page: str) -> str:

@@ -240,7 +240,7 @@ def super_resolve(
 def documented(function: Callable[..., Any]) -> None:
     """Let `help` and editors show the options, which are written down once, in `Options`."""
     sentences = (f"    {name}: {each.metadata['help']}" for name, each in OPTIONS.items())
-    function.__doc__ = str(function.__doc__).replace("{options}", "\n    ".join(sentences).strip())
+    function.__doc__ = str(function.__doc__).replace("{options}", "\n    ".join(sentences))
     own = inspect.signature(function)
     kinds = [
         inspect.Parameter(
