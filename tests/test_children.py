@@ -47,6 +47,36 @@ def test_batch_runs_nothing_of_the_folder(trapped: Path) -> None:
     assert (trapped / "out/000.png").is_file()
 
 
+@pytest.mark.slow
+def test_the_workers_of_a_cluster_run_nothing_of_the_folder(trapped: Path) -> None:
+    """Ray adds the current folder of whoever starts it to the path of its workers."""
+    command = ["-m", "ducos", "batch", ".", "-o", "out", "--model", "bicubic", "--workers", 1]
+    done = run(trapped, *command, "--engine", "ray")
+    assert (traces(trapped), done.returncode) == ([], 0), done.stderr
+    assert (trapped / "out/000.png").is_file()
+
+
+def test_the_server_and_its_workers_run_nothing_of_the_folder(trapped: Path) -> None:
+    program = """
+import asyncio
+from ducos.serve.pool import Pool, Task
+from ducos.serve.settings import Settings
+async def look():
+    pool = Pool(Settings(models={"bicubic": "bicubic"}))
+    await pool.start()
+    task = await pool.submit(Task({"task": "doctor", "folder": ".", "options": {}}))
+    try:
+        await task.answer
+    except Exception as problem:
+        print("answered:", problem)
+    await pool.close()
+asyncio.run(look())
+"""
+    done = run(trapped, "-c", program)
+    assert (traces(trapped), done.returncode) == ([], 0), done.stderr
+    assert "answered: " in done.stdout
+
+
 def test_python_m_forgets_the_folder_before_libraries(trapped: Path) -> None:
     """Without -P Python itself puts the folder first; only what is imported later can be kept."""
     for name in ("json", "socket", "ducos", "sitecustomize"):

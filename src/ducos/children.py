@@ -26,7 +26,7 @@ KEPT = {
     "PYTHONFAULTHANDLER",
 }
 
-_PACKAGES = str(Path(__file__).parents[1])  # the folder that holds this package
+PACKAGES = str(Path(__file__).parents[1])  # the folder that holds this package
 _MODULE = "import runpy; runpy.run_module(task[0], run_name='__main__', alter_sys=True)"
 
 
@@ -34,7 +34,7 @@ def safe_path() -> list[str]:
     """Where this process imports from, without the current folder; this package last, if there."""
     here = os.path.realpath(os.getcwd())
     others = [place for place in sys.path if place and os.path.realpath(place) != here]
-    return others if _PACKAGES in others else [*others, _PACKAGES]
+    return others if PACKAGES in others else [*others, PACKAGES]
 
 
 def python_program(program: str, *task: object) -> list[str]:

@@ -14,6 +14,8 @@ from PIL import Image
 
 from ducos.batch import Cluster, run_batch
 from ducos.batch.journal import JOURNAL
+from ducos.batch.ray_engine import job_anywhere, settings_anywhere
+from ducos.batch.worker import Job
 from ducos.errors import InputError
 from ducos.files import Found, find_pairs
 from ducos.upscaling import Options
@@ -111,6 +113,26 @@ def test_a_worker_killed_on_the_way_loses_nothing_and_repeats_nothing(
     lines = (tmp_path / "out" / JOURNAL).read_text().splitlines()
     assert len(lines) == FRAMES
     assert len(list((tmp_path / "out").glob("*.png"))) == FRAMES
+
+
+def test_what_a_worker_elsewhere_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whole paths, since its current folder is another one; names of models stay names."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("mask.png", "mine.safetensors"):
+        Path(name).write_bytes(b"")
+    place = {"source": "a.bag", "layout": "bag", "key": {"n": 1}, "out": "0"}
+    job = Job("a.bag", "a.bag", None, None, "o/.x.png", None, None, place)
+    there = job_anywhere(job)
+    assert [there[name] for name in ("rgb", "out", "mask")] == [
+        str(tmp_path / "a.bag"),
+        str(tmp_path / "o/.x.png"),
+        None,
+    ]
+    assert there["place"] == {**place, "source": str(tmp_path / "a.bag")}
+    told = settings_anywhere(Options(model="bicubic", mask="mask.png"))
+    assert (told["model"], told["mask"]) == ("bicubic", str(tmp_path / "mask.png"))
+    told = settings_anywhere(Options(model="mine.safetensors"))
+    assert told["model"] == str(tmp_path / "mine.safetensors")
 
 
 def test_options_of_the_cluster_are_checked_before_the_work(

@@ -235,8 +235,9 @@ def test_results_go_when_their_time_is_over(strict: RunningServer, pair: Pair) -
 def test_the_folder_has_a_bound(strict: RunningServer, pair: Pair) -> None:
     noise = np.random.default_rng(0).integers(0, 255, (700, 900, 3), dtype=np.uint8)
     answers = [strict.post("/v1/jobs", png_of(noise), pair[1]) for _ in range(4)]
-    assert 503 in [answer.status_code for answer in answers]
-    assert "results" in answers[-1].json()["sentence"]
+    refused = [answer for answer in answers if answer.status_code == 503]
+    assert refused  # on a slow machine the last one may come when old results have gone
+    assert all("results" in answer.json()["sentence"] for answer in refused)
     for answer in answers:
         if answer.status_code == 202:
             strict.http.delete(answer.json()["links"]["self"])

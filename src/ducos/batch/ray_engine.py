@@ -6,13 +6,16 @@ frames it had in hand, and nothing that was finished is made again.
 """
 
 import json
+import os
 from collections.abc import Generator, Sequence
+from contextlib import chdir
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from ducos.batch.worker import Answer, Job, work_on
+from ducos.children import PACKAGES
 from ducos.errors import InputError, needed, one_line
-from ducos.upscaling import Options
+from ducos.upscaling import FILES, Options
 
 if TYPE_CHECKING:
     from ducos.batch.run import Frame
@@ -68,7 +71,7 @@ def ray_answers(
         start(ray, cluster, workers)
     try:
         rows = [
-            {"number": number, "job": json.dumps(asdict(frame.job))}
+            {"number": number, "job": json.dumps(job_anywhere(frame.job))}
             for number, frame in enumerate(frames)
         ]
         blocks = min(len(rows), MOST_BLOCKS_PER_WORKER * workers)
@@ -76,7 +79,7 @@ def ray_answers(
         context.enable_progress_bars = False
         made = ray.data.from_items(rows, override_num_blocks=blocks).map(
             Actor,
-            fn_constructor_args=(options.plain(),),
+            fn_constructor_args=(settings_anywhere(options),),
             concurrency=min(workers, len(rows)),
             num_cpus=cluster.cpus,
             num_gpus=cluster.gpus or None,
@@ -100,15 +103,39 @@ def ray_answers(
             ray.shutdown()
 
 
+OF_A_JOB = ("rgb", "depth", "mask", "confidence", "out", "preview", "cloud")
+
+
+def whole_paths(plain: dict[str, Any], *names: str) -> dict[str, Any]:
+    """The same with whole paths: a worker of the cluster has a current folder of its own."""
+    paths = {name: plain[name] for name in names if plain[name] is not None}
+    return plain | {name: os.path.abspath(path) for name, path in paths.items()}
+
+
+def job_anywhere(job: Job) -> dict[str, Any]:
+    """A job for a worker that runs elsewhere."""
+    plain = whole_paths(asdict(job), *OF_A_JOB)
+    return plain if job.place is None else plain | {"place": whole_paths(job.place, "source")}
+
+
+def settings_anywhere(options: Options) -> dict[str, Any]:
+    """Options for a worker that runs elsewhere; a model may be a name of ours."""
+    plain = options.plain()
+    weights = ("model",) if plain["model"] and os.path.isfile(plain["model"]) else ()
+    return whole_paths(plain, *FILES, *weights)
+
+
 def start(ray: Any, cluster: Cluster, workers: int) -> None:
     """Join a cluster, or begin one on this machine."""
+    quiet = {"logging_level": "ERROR", "log_to_driver": False}
+    told: dict[str, Any] = {"address": cluster.address}
+    if cluster.address is None:
+        need = max(1, round(workers * cluster.cpus))
+        told = {"num_cpus": need, "include_dashboard": False}
     try:
-        quiet = {"logging_level": "ERROR", "log_to_driver": False}
-        if cluster.address is not None:
-            ray.init(address=cluster.address, **quiet)
-        else:
-            need = max(1, round(workers * cluster.cpus))
-            ray.init(num_cpus=need, include_dashboard=False, **quiet)
+        # Ray's workers import from the current folder of whoever starts them: see `children`.
+        with chdir(PACKAGES):
+            ray.init(**told, **quiet)
     except (ConnectionError, RuntimeError, ValueError) as problem:
         where = cluster.address or "this machine"
         raise InputError(f"no Ray cluster at {where}: {one_line(problem)}") from None

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from ducos.upscaling.catalogue import model_rows, prompt_rows
     from ducos.upscaling.counting import count_all, gmac, parameter_count
     from ducos.upscaling.loading import device_of, load
-    from ducos.upscaling.options import OPTIONS, Options, memory_limit
+    from ducos.upscaling.options import FILES, OPTIONS, Options, memory_limit
     from ducos.upscaling.prediction import doubted, predict
     from ducos.upscaling.result import SOURCES, Result
     from ducos.upscaling.runtimes import chosen_runtime
