@@ -176,3 +176,12 @@ def test_extrinsics_the_wrong_way_round_are_named() -> None:
     wrong = check_direction(image, low(pose.inverted()), pose.inverted(), low)
     assert wrong is not None
     assert "wrong way round" in wrong
+
+
+def test_yaml_that_unpacks_to_millions_of_numbers(tmp_path: Path) -> None:
+    """Each line repeats the one before nine times."""
+    lines = ["a0: &a0 [1,1,1,1,1,1,1,1,1]"]
+    lines += [f"a{n}: &a{n} [{','.join([f'*a{n - 1}'] * 9)}]" for n in range(1, 12)]
+    (tmp_path / "bomb.yaml").write_text("\n".join([*lines, "K: *a11"]))
+    with pytest.raises(InputError, match=r"repeats parts by \*names"):
+        read_camera(tmp_path / "bomb.yaml", "depth", (480, 640))

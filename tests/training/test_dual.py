@@ -56,6 +56,14 @@ def test_linear_decay() -> None:
         assert dual.multipliers["edge"] == pytest.approx(expected, rel=1e-14)
 
 
+@pytest.mark.parametrize("decay", ["linear", "compounding"])
+def test_a_step_without_an_epoch_is_the_last_one(decay: str) -> None:
+    dual = Dual({"edge": Constraint(multiplier=1.0, rate=0.5)}, decay=decay)
+    dual.observe({"edge": 1.0})
+    dual.step()
+    assert (dual.scale, dual.multipliers["edge"]) == (0.0, 1.0)
+
+
 def test_without_decay_the_epoch_does_not_matter() -> None:
     dual = Dual({"edge": Constraint(multiplier=1.0, rate=0.5)})
     for epoch in (1, 2, 9):
