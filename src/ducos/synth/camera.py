@@ -139,10 +139,10 @@ def choose_camera(rng: Random, scene: Scene, size: tuple[int, int], cast: Caster
 
 
 def path_from(rng: Random, start: Camera, views: int) -> list[Camera]:
-    """A hand-held camera that starts there: it drifts to one side and a little ahead, turns back to
-    what it saw, and shakes. About 12 mm a view."""
+    """A hand-held camera that starts there: it drifts to one side and a little ahead or back,
+    turns the same way, and shakes. About 12 mm a view."""
     side, ahead = rng.choice([-1.0, 1.0]) * rng.uniform(0.008, 0.014), rng.uniform(-0.004, 0.006)
-    turn = -side * rng.uniform(0.2, 0.6)  # radians to each view, towards the middle
+    turn = -side * rng.uniform(0.2, 0.6)  # radians from view to view
     rise = 0.01 * rng.uniform(0.3, 1.0)
     cameras = []
     for view in range(views):
