@@ -22,6 +22,7 @@ from ducos.runtime.surroundings import Surroundings
 
 ROWS = 64  # of the image that pass together
 PRELUDE = 4  # more rows above and below, for convolutions of one cell's reach
+SHARE = 0.3  # of the memory that may be taken: for the neighbours' weights
 BYTES = 130  # that a pixel of the image takes, about
 
 Floats = NDArray[np.float32]
@@ -42,16 +43,21 @@ class Network:
         self.about = described(weights)
         self.words: dict[str, list[str]] = self.about["words"]
         runtime = needed("onnxruntime", "")
-        options = runtime.SessionOptions()
-        options.intra_op_num_threads = threads or 0
-        options.inter_op_num_threads = 1
-        options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-        self.pieces = {
-            name: runtime.InferenceSession(
-                os.fspath(place(weights, name)), options, providers=["CPUExecutionProvider"]
-            )
-            for name in PIECES
-        }
+
+        def opened(piece: str) -> Any:
+            options = runtime.SessionOptions()
+            options.intra_op_num_threads = threads or 0
+            options.inter_op_num_threads = 1
+            options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+            # An arena keeps all that it ever held, and more: of a large image, twice the need.
+            options.enable_cpu_mem_arena = False
+            options.enable_mem_pattern = False
+            # The search for buffers to use again takes most of the time to open a graph.
+            options.enable_mem_reuse = piece == "body"
+            file = os.fspath(place(weights, piece))
+            return runtime.InferenceSession(file, options, providers=["CPUExecutionProvider"])
+
+        self.pieces = {piece: opened(piece) for piece in PIECES}
 
     def run(self, piece: str, **inputs: Any) -> list[AnyArray]:
         """The outputs of a piece; what it does not look at is left out."""
@@ -105,7 +111,7 @@ class Network:
                     "hand_back",
                     missing=missing[None, None, slice(*inside.reached)],
                     depth=depth[None, None, a:b],
-                    weights=weights[None, :, a:b],
+                    weights=weights.get(a),
                     gate=gate[None, None, a:b],
                     rows=inside.rows,
                     columns=around.columns,
@@ -145,7 +151,7 @@ class Network:
         H, W = around.size
         stride = self.about["stride"]
         depth, sigma, gate, steeper = (np.empty((H, W), np.float32) for _ in range(4))
-        weights = room((16, H, W), memory)
+        weights = Kept(float("inf") if memory is None else SHARE * memory)
         cells = features.shape[2]
         for a, b in strips(H):
             first, last = a // stride, -(-b // stride)
@@ -166,9 +172,8 @@ class Network:
                 column_weights=around.column_weights,
                 skip=np.array([(first - top) * stride]),
             )
-            depth[a:b], weights[:, a:b], gate[a:b], sigma[a:b], steeper[a:b] = (
-                each[0] for each in made
-            )
+            depth[a:b], gate[a:b], sigma[a:b], steeper[a:b] = (made[n][0, 0] for n in (0, 2, 3, 4))
+            weights.put(a, made[1])
         return depth, sigma, weights, gate, steeper
 
     def settled(self, depth: Floats, steeper: Floats, around: Surroundings) -> Floats:
@@ -211,11 +216,35 @@ def strips(rows: int) -> Iterator[tuple[int, int]]:
         yield first, min(rows, first + ROWS)
 
 
-def room(shape: tuple[int, ...], memory: int | None) -> AnyArray:
-    """Place for an array, in a nameless temporary file if it does not fit."""
-    if memory is None or 4 * int(np.prod(shape)) <= memory:
-        return np.empty(shape, np.float32)
-    return np.memmap(tempfile.TemporaryFile(prefix="ducos-"), np.float32, "w+", shape=shape)
+class Kept:
+    """Arrays by the first row of their strip: in memory up to so many bytes, then in a nameless
+    temporary file."""
+
+    def __init__(self, memory: float):
+        self.free = memory
+        self.held: dict[int, Floats] = {}
+        self.written: dict[int, tuple[int, tuple[int, ...]]] = {}
+        self.file: Any = None
+
+    def put(self, row: int, values: Floats) -> None:
+        """Keep the array of a strip."""
+        self.free -= values.nbytes
+        if self.free >= 0:
+            self.held[row] = values
+            return
+        if self.file is None:
+            self.file = tempfile.TemporaryFile(prefix="ducos-")  # noqa: SIM115, closed with this
+        self.written[row] = (self.file.tell(), values.shape)
+        self.file.write(values.tobytes())
+
+    def get(self, row: int) -> Floats:
+        """What was kept for a strip."""
+        if row in self.held:
+            return self.held[row]
+        place, shape = self.written[row]
+        self.file.seek(place)
+        content = self.file.read(4 * int(np.prod(shape)))
+        return np.frombuffer(content, np.float32).reshape(shape)
 
 
 @cache

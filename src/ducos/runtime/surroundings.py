@@ -19,7 +19,7 @@ from ducos.sampling import (
 
 Floats = NDArray[np.float32]
 FLAT = 1e-7  # variance by rounding, of measurements in float32: such a map has no contrast
-AT_ONCE = 3_000_000  # pixels of an image whose maps are made once and kept
+AT_ONCE = 1_000_000  # pixels of an image whose maps are made once and kept
 
 
 class Rows(NamedTuple):

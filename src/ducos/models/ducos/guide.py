@@ -87,13 +87,28 @@ def box_mean(x: Tensor, side: int) -> Tensor:
     """Mean of the side × side pixels around each; beyond the border, its pixels are repeated."""
     if exporting():  # runtimes pool float32 only
         for axis in (2, 3):
-            n = x.shape[axis]
-            around = [torch.arange(n) + step for step in range(-(side // 2), side // 2 + 1)]
-            near = [x.index_select(axis, i.clamp(0, n - 1).to(x.device)) for i in around]
-            x = torch.stack(near).sum(0) / side
+            x = running_sum(x, side, axis) / side
         return x
     beyond = (side // 2,) * 4
     return F.avg_pool2d(F.pad(x, beyond, mode="replicate"), side, 1)
+
+
+def running_sum(x: Tensor, side: int, axis: int) -> Tensor:
+    """Sum of the `side` pixels around each along an axis: sums of 1, 2, 4, ... pixels, put together
+    as the binary digits of `side` say."""
+    n = x.shape[axis]
+    index = torch.arange(n + side - 1, device=x.device) - side // 2
+    sums, start, total = x.index_select(axis, index.clamp(0, n - 1)), 0, None
+    for digit in range(side.bit_length()):
+        width = 2**digit
+        if side & width:
+            part = sums.narrow(axis, start, n)
+            total, start = part if total is None else total + part, start + width
+        if 2 * width <= side:
+            count = n + side - 2 * width
+            sums = sums.narrow(axis, 0, count) + sums.narrow(axis, width, count)
+    assert total is not None
+    return total
 
 
 def fits(guide: Tensor, low: Tensor, valid: Tensor | None, windows: Sequence[int]) -> Tensor:

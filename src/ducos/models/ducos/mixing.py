@@ -304,4 +304,7 @@ class MixingTail(nn.Module):
         logits = logits - penalty
         if hole is not None:
             logits = logits - FILLED_IN * hole
+        if exporting():  # runtimes turn the map around for a softmax that is not of the last axis
+            shares = (logits - logits.amax(1, keepdim=True)).exp()
+            return shares * (1 / shares.sum(1, keepdim=True))
         return logits.softmax(1)
