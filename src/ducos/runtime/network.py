@@ -100,7 +100,7 @@ class Network:
         around.fit, around.shrinking = fit[0], shrinking
         features = self.body(around, words)
         report(0.5)
-        depth, sigma, weights, gate, steeper = self.proposed(features, around, memory)
+        depth, sigma, weights, gate = self.proposed(features, around, memory)
         del features
         report(0.7)
         for _ in range(self.about["corrections"]):
@@ -117,7 +117,7 @@ class Network:
                     columns=around.columns,
                 )
         report(0.9)
-        depth = self.settled(depth, steeper, around)
+        depth = self.settled(depth, around)
         depth = agreeing(depth, around, tolerance[0, 0])
         report(1.0)
         return Answer(depth, sigma)
@@ -146,11 +146,10 @@ class Network:
         return features
 
     def proposed(self, features: Floats, around: Surroundings, memory: int | None) -> Any:
-        """Depth, sigma, the neighbours' weights (16, H, W), how far each pixel is corrected and how
-        far its edge is steepened."""
+        """Depth, sigma, the neighbours' weights (16, H, W) and how far each pixel is corrected."""
         H, W = around.size
         stride = self.about["stride"]
-        depth, sigma, gate, steeper = (np.empty((H, W), np.float32) for _ in range(4))
+        depth, sigma, gate = (np.empty((H, W), np.float32) for _ in range(3))
         weights = Kept(float("inf") if memory is None else SHARE * memory)
         cells = features.shape[2]
         for a, b in strips(H):
@@ -172,11 +171,11 @@ class Network:
                 column_weights=around.column_weights,
                 skip=np.array([(first - top) * stride]),
             )
-            depth[a:b], gate[a:b], sigma[a:b], steeper[a:b] = (made[n][0, 0] for n in (0, 2, 3, 4))
+            depth[a:b], gate[a:b], sigma[a:b] = (made[n][0, 0] for n in (0, 2, 3))
             weights.put(a, made[1])
-        return depth, sigma, weights, gate, steeper
+        return depth, sigma, weights, gate
 
-    def settled(self, depth: Floats, steeper: Floats, around: Surroundings) -> Floats:
+    def settled(self, depth: Floats, around: Surroundings) -> Floats:
         """Kept to the range of the neighbours, with steeper edges."""
         H, reach = around.size[0], self.about["steepenings"]
         out = np.empty_like(depth)
@@ -187,11 +186,11 @@ class Network:
                 "settle",
                 depth=depth[None, None, top:bottom],
                 contrast=around.known(top, bottom)["contrast"],
-                steeper=steeper[None, None, top:bottom],
                 low=around.low[None, None, slice(*inside.reached)],
                 rows=inside.rows,
                 columns=around.columns,
                 ratio=around.ratio,
+                shrinking=around.shrinking,
             )
             out[a:b] = part[0, 0, a - top : b - top]
         return out

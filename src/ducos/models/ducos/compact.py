@@ -49,7 +49,6 @@ class DuCosCompact(Model):
             depth alone, and Eq. 8 predicts the difference from it.
         corrections: how often the mixing tail hands back what the shrunk result misses.
         steepenings: how often the mixing tail steepens edges.
-        softens: it decides pixel by pixel how far.
         rank: of the mixing tail's convolution, see `MixingTail`.
         guided: also regress the measurements on the image (see `guide`), show both to the body and
             let the mixing tail follow the fit.
@@ -79,8 +78,7 @@ class DuCosCompact(Model):
         stride: int = 4,
         tail: str = "mixing",
         corrections: int = 4,
-        steepenings: int = 2,
-        softens: bool = False,
+        steepenings: int = 4,
         rank: int | None = None,
         guided: bool = True,
         wide: bool = False,
@@ -129,7 +127,6 @@ class DuCosCompact(Model):
                 stride=stride,
                 corrections=corrections,
                 steepenings=steepenings,
-                softens=softens,
                 guides=len(self.sides),
                 rank=rank,
             )

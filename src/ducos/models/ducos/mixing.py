@@ -59,20 +59,20 @@ def within_reach(depth: Tensor, around: Around) -> Tensor:
     return torch.minimum(torch.maximum(depth, lowest - beyond), highest + beyond)
 
 
-def steepened(times: int, depth: Tensor, share: Tensor, around: Around) -> Tensor:
+def steepened(times: int, depth: Tensor, around: Around) -> Tensor:
     """depth (B, 1, H, W) with steeper edges. Each time, within 3×3 pixels, what is nearer to the
-    highest value is raised and what is nearer to the lowest is lowered, by a share (B, 1, H, W) of
-    what makes a step of it.
+    highest value is raised and what is nearer to the lowest is lowered.
 
     Half-way values stay, so a slanted plane does; so does whatever changes little for its
     surroundings. A loss in depth rewards values between two surfaces where the edge's place is not
-    known; to a user they are flying pixels.
+    known; to a user they are flying pixels. A map that was resampled with bicubic is left as it is:
+    somebody has treated it as an image, and soft edges may be those of the scene.
     """
     finer = around.grows(FINER)
     if finer is False:
         return depth
     steep = STEEP * around.contrast + 1e-6
-    share = finer * 0.5 * share
+    share = finer * 0.5 * (1 - around.shrinking[:, 1, None, None, None])
     for _ in range(times):
         highest, lowest = F.max_pool2d(depth, 3, 1, 1), -F.max_pool2d(-depth, 3, 1, 1)
         span = highest - lowest
@@ -148,15 +148,13 @@ def expected_error(spread: Tensor, contrast: Tensor, doubt: Tensor) -> Tensor:
 
 class Proposal(NamedTuple):
     """The tail's result before corrections: depth (B, 1, H, W), the neighbours' weights
-    (B, 16, H, W), trust in [0, 1], sigma, how far a prior is followed and how far edges are
-    steepened, all (B, 1, H, W)."""
+    (B, 16, H, W), trust in [0, 1], sigma and how far a prior is followed, all (B, 1, H, W)."""
 
     depth: Tensor
     weights: Tensor
     trust: Tensor
     sigma: Tensor
     leaned: Tensor
-    steeper: Tensor
 
 
 class MixingTail(nn.Module):
@@ -169,8 +167,7 @@ class MixingTail(nn.Module):
       detail (1)   a residual bounded by half the local contrast,
       trust (1)    how far the result is pulled to agree with the measurements when shrunk again,
       doubt (1)    by which factor the error to expect differs from the spread of the neighbours,
-      lean (1)     for each guided depth: how far the surface goes from the bicubic value to it,
-      steeper (1)  if `softens`: how far edges are steepened.
+      lean (1)     for each guided depth: how far the surface goes from the bicubic value to it.
     """
 
     def __init__(
@@ -179,15 +176,12 @@ class MixingTail(nn.Module):
         *,
         stride: int = 4,
         corrections: int = 4,
-        steepenings: int = 2,
-        softens: bool = False,
+        steepenings: int = 4,
         guides: int = 0,
         rank: int | None = None,
     ):
-        """softens: decide pixel by pixel how far edges are steepened, since measured scenes have
-        soft edges, too; else all the way. rank: channels between a 3×3 convolution and a 1×1 one
-        that together make the maps; None: one 3×3 convolution, three times the work for the same
-        result to 2 %."""
+        """rank: channels between a 3×3 convolution and a 1×1 one that together make the maps; None:
+        one 3×3 convolution, three times the work for the same result to 2 %."""
         super().__init__()
         for name, times in (("corrections", corrections), ("steepenings", steepenings)):
             if times < 0:
@@ -195,7 +189,7 @@ class MixingTail(nn.Module):
         self.stride = stride
         self.corrections = corrections
         self.steepenings = steepenings
-        self.maps = (*MAPS, guides, int(softens))
+        self.maps = (*MAPS, guides)
         count = sum(self.maps) * stride**2
         last: nn.Conv2d
         if rank is None:
@@ -207,7 +201,6 @@ class MixingTail(nn.Module):
         bias = torch.zeros(sum(self.maps))
         bias[TAPS**2 + 1] = -2.0  # focus: at first hardly any neighbour is refused
         bias[sum(MAPS) + 1 :] = -2.0  # lean: at first the first guided depth counts
-        bias[sum(MAPS) + guides :] = 1.0  # steeper: at first mostly
         with torch.no_grad():
             last.weight.mul_(0.1)  # start near the plain spline mean
         last.bias = nn.Parameter(bias.repeat_interleave(stride**2))
@@ -229,8 +222,8 @@ class MixingTail(nn.Module):
         H, W = around.size
         maps = F.pixel_shuffle(self.predict(features), self.stride)[..., :H, :W]
         leaning = () if guess is None else (guess, lean)
-        depth, weights, trust, sigma, leaned, share = local(
-            self.propose, maps, around, *leaning, channels=(1, TAPS**2, 1, 1, 1, 1)
+        depth, weights, trust, sigma, leaned = local(
+            self.propose, maps, around, *leaning, channels=(1, TAPS**2, 1, 1, 1)
         )
         # Back-projection along the same weights: what the shrunk result misses of the measurement
         # is handed back to the pixels that the measurement was mixed into.
@@ -245,7 +238,7 @@ class MixingTail(nn.Module):
         aux = {"sigma": sigma} if guess is None else {"sigma": sigma, "leaned": leaned}
         if self.steepenings:
             steeper = partial(steepened, self.steepenings)
-            depth = kept(local(steeper, depth, share, around, channels=1, reach=self.steepenings))
+            depth = kept(local(steeper, depth, around, channels=1, reach=self.steepenings))
         if tolerance is not None:
             aux["excess"] = beyond_tolerance(depth, around, tolerance)
             depth = agreeing(depth, around, tolerance, aux["excess"])
@@ -261,7 +254,7 @@ class MixingTail(nn.Module):
         """What the predicted maps (B, sum(self.maps), H, W) say, before corrections."""
         up, contrast, guided = around.up, around.contrast, around.guided
         H = up.shape[-2]
-        logits, level, focus, detail, trust, doubt, lean, steeper = maps.split(self.maps, 1)
+        logits, level, focus, detail, trust, doubt, lean = maps.split(self.maps, 1)
         surface = up + torch.tanh(level) * contrast
         if guided is not None:
             surface = surface + (torch.sigmoid(lean) * (guided - up)).sum(1, keepdim=True)
@@ -294,8 +287,7 @@ class MixingTail(nn.Module):
         if guess is not None and prior_lean is not None:
             depth = depth + gates[:, -1:] * (guess.depths[:, :1] - depth)
         sigma = expected_error(spread, contrast, doubt)
-        share = torch.sigmoid(steeper) if self.maps[-1] else torch.ones_like(up)
-        return Proposal(depth, weights, torch.sigmoid(trust), sigma, leaned, share)
+        return Proposal(depth, weights, torch.sigmoid(trust), sigma, leaned)
 
     @staticmethod
     def weigh(logits: Tensor, penalty: Tensor, hole: Tensor | None) -> Tensor:

@@ -147,7 +147,7 @@ class Propose(Piece):
     takes |= {"guided": (1, "sides", "H", "W"), "low": SMALL, "trust": SMALL}
     takes |= {"rows": ("H", 4), "columns": ("W", 4), "row_weights": ("H", 4)}
     takes |= {"column_weights": ("W", 4), "skip": (1,)}
-    outputs = ("depth", "weights", "gate", "sigma", "steeper")
+    outputs = ("depth", "weights", "gate", "sigma")
 
     def forward(self, features: Tensor, up: Tensor, contrast: Tensor, *known: Tensor) -> Any:
         guided, low, trust, rows, columns, row_weights, column_weights, skip = known
@@ -159,7 +159,7 @@ class Propose(Piece):
         tail, (H, W) = self.network.tail, (up.shape[-2], up.shape[-1])
         maps = F.pixel_shuffle(tail.predict(features), self.network.stride)
         proposal = tail.propose(maps.narrow(2, skip[0], H)[..., :W], around)
-        return *proposal[:4], proposal.steeper
+        return proposal[:4]
 
 
 class HandBack(Piece):
@@ -190,15 +190,14 @@ class Settle(Piece):
         "rows": ("H", 4),
         "columns": ("W", 4),
     }
-    takes |= {"ratio": (2,), "steeper": MAP}
+    takes |= {"ratio": (2,), "shrinking": (1, 3)}
     outputs = ("settled",)
 
     def forward(self, depth: Tensor, contrast: Tensor, low: Tensor, *known: Tensor) -> Tensor:
-        rows, columns, ratio, steeper = known
-        known_maps = {"_mean_and_contrast": (depth, contrast)}
+        rows, columns, ratio, shrinking = known
+        known_maps = {"_mean_and_contrast": (depth, contrast), "shrinking": shrinking}
         around = Given(depth, low, depth, window(rows, columns), ratio, **known_maps)
-        times = self.network.tail.steepenings
-        return steepened(times, within_reach(depth, around), steeper, around)
+        return steepened(self.network.tail.steepenings, within_reach(depth, around), around)
 
 
 def pieces_of(model: nn.Module) -> dict[str, Piece]:
