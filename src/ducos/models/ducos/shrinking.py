@@ -10,8 +10,8 @@ bump behind it. Where the edges do not tell, the mean over the area is assumed.
 import torch
 from torch import Tensor
 
-from ducos.deferred import at_once, exporting, whole
-from ducos.resize import Size, area, bicubic, nearest
+from ducos.deferred import at_once, whole
+from ducos.resize import Size, all_of, area, bicubic, nearest
 
 REACH = 2  # differences to either side of a step that are looked at
 STEP = (0.02, 0.04)  # of the map's range: smaller differences are no steps
@@ -82,6 +82,6 @@ def shrunk_as(depth: Tensor, size: Size, by: Tensor) -> Tensor:
 
     total = torch.zeros(by.shape[0], 1, *size, dtype=by.dtype, device=by.device)
     for share, way in zip(by.unbind(1), (area, bicubic, points), strict=True):
-        if exporting() or bool((share > 0).any()):
+        if not all_of(share <= 0):
             total = total + share[:, None, None, None] * whole(way(depth, size))
     return total
