@@ -51,34 +51,49 @@ def main() -> None:
         words.error(f"this needs the SDK ({problem}): pip install pyrealsense2")
 
     config, pipeline = rs.config(), rs.pipeline()
-    if given.play:
+    if given.play:  # a recording has the streams that it has
         config.enable_device_from_file(given.play, repeat_playback=False)
-    config.enable_stream(rs.stream.depth, rs.format.z16)
-    config.enable_stream(rs.stream.color, rs.format.rgb8)  # not bgr8: `ducos` takes red first
-    profile = pipeline.start(config)
+    else:
+        config.enable_stream(rs.stream.depth, rs.format.z16)
+        config.enable_stream(rs.stream.color, rs.format.rgb8)
+    try:
+        profile = pipeline.start(config)
+    except RuntimeError as problem:
+        words.error(f"no camera or recording could be opened: {problem}")
+    device = profile.get_device()
     if given.play:
-        profile.get_device().as_playback().set_real_time(False)  # wait for us, drop nothing
+        device.as_playback().set_real_time(False)  # it waits for us and drops nothing
     depth, color = (
         profile.get_stream(kind).as_video_stream_profile()
         for kind in (rs.stream.depth, rs.stream.color)
     )
-    metres = profile.get_device().first_depth_sensor().get_depth_scale()
+    if color.format() not in (rs.format.rgb8, rs.format.bgr8):
+        words.error(f"got colour as {color.format()}, expected rgb8 or bgr8; try `ducos batch`")
+    red_first = color.format() == rs.format.rgb8
+    metres = device.first_depth_sensor().get_depth_scale()
     upscaler = upscaler_for(
         depth.get_intrinsics(), color.get_intrinsics(), depth.get_extrinsics_to(color), metres
     )
     given.out.mkdir(parents=True, exist_ok=True)
-    try:
-        for number in range(given.frames):
-            there, frames = pipeline.try_wait_for_frames(5000)
-            if not there:
-                break  # the recording is over, or the camera was pulled out
-            planes = (frames.get_color_frame(), frames.get_depth_frame())
-            if not all(planes):
-                continue
-            result = upscaler(*(np.asanyarray(plane.get_data()) for plane in planes))
-            print(result.save(given.out / f"{number:06}.png").path)
-    finally:
-        pipeline.stop()
+    made, last = 0, (-1, -1)
+    while made < given.frames:
+        there, frames = pipeline.try_wait_for_frames(5000)
+        if not there:
+            break  # the recording is over, or the camera was pulled out
+        seen, measured = frames.get_color_frame(), frames.get_depth_frame()
+        numbers = (
+            (seen.get_frame_number(), measured.get_frame_number()) if seen and measured else last
+        )
+        if numbers[0] == last[0] or numbers[1] == last[1]:
+            continue  # the SDK repeats a frame whose partner has not come yet
+        last = numbers
+        image = np.asanyarray(seen.get_data())
+        result = upscaler(
+            image if red_first else image[..., ::-1], np.asanyarray(measured.get_data())
+        )
+        print(result.save(given.out / f"{made:06}.png").path)
+        made += 1
+    pipeline.stop()
 
 
 if __name__ == "__main__":
