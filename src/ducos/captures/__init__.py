@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from ducos.lazy import doors
 
 if TYPE_CHECKING:
+    from ducos.captures.bag_images import message_colour, message_depth
     from ducos.captures.frame import Capture, Frame, FrameRef
     from ducos.captures.table import IMPORTERS, Importer, find_frames, read_frame
 else:
