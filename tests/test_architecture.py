@@ -20,7 +20,7 @@ ROOMS = {path.relative_to(PACKAGE).parts[0].removesuffix(".py") for path in FILE
 # Lowest first. A room may import rooms of lower floors only, through their `__init__`; rooms of one
 # floor do not know each other. A new room needs a place here: as low as its imports allow.
 FLOORS = [
-    {"arrays", "children", "deferred", "errors", "kernels"},
+    {"arrays", "blas", "children", "deferred", "errors", "kernels"},
     {"filters", "hints", "lazy", "moved", "normalise", "resize", "sampling"},
     {"files", "degrade", "prompts", "runtime"},
     {"cameras", "pictures", "data", "models"},

@@ -97,7 +97,8 @@ def test_the_trial_of_half_precision_runs_nothing_of_the_folder(trapped: Path) -
 def test_the_scene_generator_runs_nothing_of_the_folder(trapped: Path) -> None:
     """With or without Blender: its worker imports numpy first of all."""
     program = "from ducos.synth.generate import _render_scene as r; from pathlib import Path\n"
-    program += "print(r(Path('.'), 1, 0, (8, 8), None, None))"
+    program += "from ducos.synth.worker import Job\n"
+    program += "print(r(Path('.'), Job(1, 0, (8, 8), '', None)))"
     done = run(trapped, "-c", program)
     assert traces(trapped) == []
     assert "exit code" in done.stdout or "[]" in done.stdout, done.stderr

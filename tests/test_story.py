@@ -1,6 +1,7 @@
 """Figures, drawings and the site are what the stored runs and the code say."""
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -14,7 +15,13 @@ RESULTS = sorted((REPOSITORY / "docs" / "results").glob("*.json"))
 
 def run(*command: str, cwd: Path = REPOSITORY) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, *command], cwd=cwd, capture_output=True, text=True, timeout=240
+        [sys.executable, *command],
+        cwd=cwd,
+        capture_output=True,
+        text=True,
+        timeout=240,
+        # Scripts stand beside what they import; a command run in this process may forbid that.
+        env={k: v for k, v in os.environ.items() if k != "PYTHONSAFEPATH"},
     )
 
 

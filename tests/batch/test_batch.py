@@ -79,6 +79,7 @@ def test_bytes_are_those_of_upscale(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     upscaled = ducos(
         "upscale", folder / "0_rgb.png", folder / "0_depth.png", "--mask", folder / "0_mask.png",
         "-o", alone, "--preview", look, "--keep-holes", "--unit", "mm", "--shift", "3,-1",
+        "--threads", 1,  # as a worker has
     )  # fmt: skip
     assert upscaled.returncode == 0, upscaled.stderr
     assert (out / "0.npz").read_bytes() == alone.read_bytes()

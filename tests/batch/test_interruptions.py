@@ -129,9 +129,12 @@ def test_the_line_comes_before_the_name(tmp_path: Path, monkeypatch: pytest.Monk
     assert (summary.made, summary.remade) == (1, {"damaged": 1})
 
 
+ON_TORCH: dict[str, Any] = {"model": "bicubic", "runtime": "torch"}
+
+
 def in_a_fork(threads: int | None, answers: Any) -> None:
     try:
-        depth = super_resolve(RGB, LOW, model="bicubic", unit="mm", threads=threads).depth
+        depth = super_resolve(RGB, LOW, unit="mm", threads=threads, **ON_TORCH).depth
         answers.put(depth.tobytes())
     except InputError as problem:
         answers.put(str(problem))
@@ -141,7 +144,7 @@ def in_a_fork(threads: int | None, answers: Any) -> None:
 @pytest.mark.timeout(120)
 def test_a_fork_after_use_works_with_one_thread() -> None:
     """It waited for ever for threads that a fork does not copy."""
-    expected = super_resolve(RGB, LOW, model="bicubic", unit="mm", threads=2).depth
+    expected = super_resolve(RGB, LOW, unit="mm", threads=2, **ON_TORCH).depth
     fork = multiprocessing.get_context("fork")
     said = {}
     for threads in (None, 1, 2):

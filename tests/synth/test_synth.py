@@ -573,13 +573,15 @@ def test_manifest_forgets_what_is_not_whole(tmp_path):
 
 
 def test_settings_of_a_set_cannot_change(tmp_path):
-    _keep_settings(tmp_path, 3, (480, 640), Catalogue())
-    _keep_settings(tmp_path, 3, (480, 640), Catalogue())
+    _keep_settings(tmp_path, 3, (480, 640), Catalogue(), False)
+    _keep_settings(tmp_path, 3, (480, 640), Catalogue(), False)
+    with pytest.raises(InputError, match="other path"):
+        _keep_settings(tmp_path, 3, (480, 640), Catalogue(), True)
     with pytest.raises(InputError, match="other size"):
-        _keep_settings(tmp_path, 3, (240, 320), Catalogue())
+        _keep_settings(tmp_path, 3, (240, 320), Catalogue(), False)
     asset = Asset("key", "hdri", "hdri", "sky.exr", "Sky", "package", "Someone", "CC0-1.0")
-    with pytest.raises(InputError, match="other views and assets"):
-        _keep_settings(tmp_path, 2, (480, 640), Catalogue(tmp_path, [asset]))
+    with pytest.raises(InputError, match="other assets and views"):
+        _keep_settings(tmp_path, 2, (480, 640), Catalogue(tmp_path, [asset]), False)
 
 
 def test_licences_count_scenes(tmp_path):

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ducos.arrays import AnyArray, Floats, Size
+from ducos.blas import one_thread
 from ducos.doctor import Correction, noise_of, shift_to_undo
 from ducos.errors import InputError
 from ducos.files import DepthMap, check_sizes, is_tensor, read_colour, read_relative
@@ -74,7 +75,14 @@ class Upscaler:
     def run(
         self, rgb: Any, depth: Any, options: Options, progress: Progress | None = None
     ) -> Result[Any]:
-        """The whole way of one pair, in the order in which it happens."""
+        """The whole way of one pair, the same however many threads numpy has."""
+        with one_thread():
+            return self.answered(rgb, depth, options, progress)
+
+    def answered(
+        self, rgb: Any, depth: Any, options: Options, progress: Progress | None
+    ) -> Result[Any]:
+        """All steps in the order in which they happen."""
         image: NDArray[np.float32] = read_colour(rgb)
         low, notes, warnings = measurements(image, rgb, depth, options)
         given = low
