@@ -268,8 +268,11 @@ def test_a_killed_batch_goes_on_without_loss(tmp_path: Path, capsys: pytest.Capt
     code, printed, _ = ducos_here(capsys, *arguments, "--json")
     assert code == 0
     summary = json.loads(printed)
-    assert (summary["kept"], summary["made"]) == (len(finished), 40 - len(finished))
-    assert finished.items() <= times(out).items()
+    # The last one may lack its preview or its line in the journal, and is then made again.
+    assert len(finished) - summary["kept"] in (0, 1)
+    assert summary["kept"] + summary["made"] == 40
+    now = times(out)
+    assert sum(now[name] == when for name, when in finished.items()) == summary["kept"]
     assert len(results(out)) == len(results(out / "preview")) == 40
     assert {path.name for path in out.iterdir()} - set(times(out)) == {
         "journal.jsonl",
