@@ -94,3 +94,9 @@ def test_padded_axes() -> None:
     for size in ((40, 70), (33, 65), (3, 200), (64, 32)):
         for ours, theirs in zip(sampling.padded_axes(size, 32), resize.padded_axes(size, 32)):
             assert (ours == theirs.numpy()).all()
+
+
+def test_a_map_without_any_measurement_is_zero() -> None:
+    nothing, guide = np.zeros((2, 3), bool), np.zeros((3, 2, 3), np.float32)
+    filled = sampling.fill_holes(np.ones((2, 3), np.float32), nothing, guide, 2.0)
+    assert (filled == 0).all()

@@ -162,7 +162,7 @@ def fill_holes(
     """`resize.fill_holes` of x and trust (h, w); guide (C, h, w), already of that size."""
     smooth = continued(x, trust)
     known = trust > 0
-    if guide is None or known.all():
+    if guide is None or known.all() or not known.any():
         return smooth
     weight = trust.astype(x.dtype)
     tiny = np.finfo(x.dtype).tiny
