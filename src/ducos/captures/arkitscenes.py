@@ -9,8 +9,8 @@ import numpy as np
 from ducos.cameras import Camera
 from ducos.captures.decoding import number_table
 from ducos.captures.frame import Capture, Frame, FrameRef, measured
-from ducos.captures.places import PICTURES, Pose, last_number, listed, nearest, pose_of, together
-from ducos.files import Failure, Found
+from ducos.captures.places import PICTURES, Pose, last_number, listed, nearest, pose_of
+from ducos.files import Failure, Found, together
 
 COLOUR = ("wide", "lowres_wide")
 LARGEST_DELAY = 0.02  # seconds between picture and depth map; both run at up to 60 Hz

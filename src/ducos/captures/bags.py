@@ -15,9 +15,8 @@ from ducos.cameras import Camera, Extrinsics, as_camera
 from ducos.captures.bag_images import DEPTH_ENCODINGS, is_depth, message_colour, message_depth
 from ducos.captures.bag_poses import camera_transform, realsense_transform
 from ducos.captures.frame import Capture, Frame, FrameRef, measured
-from ducos.captures.places import together
 from ducos.errors import InputError, needed
-from ducos.files import Found, refusing
+from ducos.files import Found, refusing, together
 
 IMAGES = ("sensor_msgs/msg/Image", "sensor_msgs/msg/CompressedImage")
 INFO = "sensor_msgs/msg/CameraInfo"
@@ -93,13 +92,11 @@ class Bag(Capture):
         colour, depth = stamps[self.colour], stamps[self.depth]
         matched = together([t for t, _ in colour], [t for t, _ in depth], LARGEST_DELAY)
         pairs = [
-            FrameRef(
-                rgb=self.path,
-                depth=self.path,
-                out=f"{number:06}",
-                source=self.path,
-                layout="bag",
-                key={"colour": colour[i][1], "depth": depth[j][1], "time": depth[j][0]},
+            FrameRef.inside(
+                self.path,
+                "bag",
+                f"{number:06}",
+                {"colour": colour[i][1], "depth": depth[j][1], "time": depth[j][0]},
             )
             for number, (i, j) in enumerate(matched)
         ]

@@ -27,6 +27,13 @@ class FrameRef(FramePair):
     layout: str
     key: dict[str, Any] = field(default_factory=dict)
 
+    @classmethod
+    def inside(cls, container: Path, layout: str, out: str, key: dict[str, Any]) -> "FrameRef":
+        """A frame of a recording that is one file."""
+        return cls(
+            rgb=container, depth=container, out=out, source=container, layout=layout, key=key
+        )
+
 
 @dataclass(frozen=True)
 class Frame:

@@ -12,10 +12,9 @@ import numpy as np
 from ducos.cameras import Camera, Extrinsics
 from ducos.captures.decoding import exactly, json_table
 from ducos.captures.frame import Capture, Frame, FrameRef, measured
-from ducos.captures.places import together
 from ducos.captures.video import Video
 from ducos.errors import InputError, needed
-from ducos.files import Found, existing_file, refusing
+from ducos.files import Found, existing_file, refusing, together
 
 # Size of the depth map -> side of the sensor's picture it is cut from, and from where.
 DEPTH_CUTS = {
@@ -64,14 +63,7 @@ class Mkv(Capture):
     def find(self) -> Found:
         matched = together(self.colour.times, self.depth.times, LARGEST_DELAY)
         pairs = [
-            FrameRef(
-                rgb=self.path,
-                depth=self.path,
-                out=f"{number:06}",
-                source=self.path,
-                layout="mkv",
-                key={"colour": i, "depth": j},
-            )
+            FrameRef.inside(self.path, "mkv", f"{number:06}", {"colour": i, "depth": j})
             for number, (i, j) in enumerate(matched)
         ]
         return Found(list(pairs), "mkv")

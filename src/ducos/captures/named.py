@@ -9,9 +9,9 @@ import re
 from pathlib import Path
 
 from ducos.captures.frame import Capture, Frame, FrameRef, measured
-from ducos.captures.places import PICTURES, last_number, together
+from ducos.captures.places import PICTURES, last_number
 from ducos.errors import InputError
-from ducos.files import WRITTEN_AS, Failure, Found
+from ducos.files import WRITTEN_AS, Failure, Found, together
 
 WORDS = {
     "colour": ("color", "colour", "rgb", "image", "img", "left", "colors", "images"),

@@ -63,27 +63,6 @@ def nearest(times: Sequence[float], time: float, within: float) -> int | None:
     return best if best is not None and abs(times[best] - time) <= within else None
 
 
-def together(
-    first: Sequence[float], second: Sequence[float], within: float
-) -> list[tuple[int, int]]:
-    """Numbers (i, j) of moments that belong together, closest first served, each used once."""
-    order = sorted(range(len(second)), key=lambda j: second[j])
-    ordered = [second[j] for j in order]
-    close = []
-    for i, time in enumerate(first):
-        after = bisect(ordered, time)
-        for n in (after - 1, after):
-            if 0 <= n < len(ordered) and abs(ordered[n] - time) <= within:
-                close.append((abs(ordered[n] - time), i, order[n]))
-    partner: dict[int, int] = {}
-    taken: set[int] = set()
-    for _, i, j in sorted(close):
-        if i not in partner and j not in taken:
-            partner[i] = j
-            taken.add(j)
-    return sorted(partner.items())
-
-
 def inside(folder: Path, name: str) -> Path:
     """A file that a recording names, which must lie below its folder."""
     path = Path(name)

@@ -60,16 +60,7 @@ class Record3D(Capture):
                 alone.append(Failure(out, str(self.path), "", "it has no depth"))
                 continue
             key = {"number": number, "confidence": f"rgbd/{number}.conf" in names}
-            pairs.append(
-                FrameRef(
-                    rgb=self.path,
-                    depth=self.path,
-                    out=out,
-                    source=self.path,
-                    layout="record3d",
-                    key=key,
-                )
-            )
+            pairs.append(FrameRef.inside(self.path, "record3d", out, key))
         return Found(pairs, "record3d", alone)
 
     def read(self, ref: FrameRef, unit: str = "auto", scale: float | None = None) -> Frame:

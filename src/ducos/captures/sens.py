@@ -80,14 +80,7 @@ class Sens(Capture):
                     alone.append(Failure(f"{number:0{digits}}", str(self.path), "", reason))
                     break
                 pairs.append(
-                    FrameRef(
-                        rgb=self.path,
-                        depth=self.path,
-                        out=f"{number:0{digits}}",
-                        source=self.path,
-                        layout="sens",
-                        key={"place": place},
-                    )
+                    FrameRef.inside(self.path, "sens", f"{number:0{digits}}", {"place": place})
                 )
                 place = end
         return Found(pairs, "sens", alone)

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
         inputs_of,
         picture_size,
         result_names,
+        together,
     )
     from ducos.files.paths import (
         PathLike,

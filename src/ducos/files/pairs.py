@@ -184,23 +184,32 @@ def pairs_of_associations(folder: Path) -> list[FramePair]:
 def pairs_by_time(folder: Path) -> list[FramePair]:
     """Each image with the depth map nearest in time; both are used once, closest pairs first."""
     rgb, depth = (_stamps(folder / name) for name in ("rgb.txt", "depth.txt"))
-    times = [time for time, _ in depth]
+    matched = together([t for t, _ in rgb], [t for t, _ in depth], LARGEST_DELAY)
+    return [
+        FramePair(folder / rgb[i][1], folder / depth[j][1], Path(rgb[i][1]).stem)
+        for i, j in matched
+    ]
+
+
+def together(
+    first: Sequence[float], second: Sequence[float], within: float
+) -> list[tuple[int, int]]:
+    """Numbers (i, j) of moments that belong together, closest first served, each used once."""
+    order = sorted(range(len(second)), key=lambda j: second[j])
+    ordered = [second[j] for j in order]
     close = []
-    for i, (time, _) in enumerate(rgb):
-        after = bisect(times, time)
-        for j in (after - 1, after):
-            if 0 <= j < len(times) and abs(times[j] - time) <= LARGEST_DELAY:
-                close.append((abs(times[j] - time), i, j))
+    for i, time in enumerate(first):
+        after = bisect(ordered, time)
+        for n in (after - 1, after):
+            if 0 <= n < len(ordered) and abs(ordered[n] - time) <= within:
+                close.append((abs(ordered[n] - time), i, order[n]))
     partner: dict[int, int] = {}
     taken: set[int] = set()
     for _, i, j in sorted(close):
         if i not in partner and j not in taken:
             partner[i] = j
             taken.add(j)
-    return [
-        FramePair(folder / rgb[i][1], folder / depth[j][1], Path(rgb[i][1]).stem)
-        for i, j in sorted(partner.items())
-    ]
+    return sorted(partner.items())
 
 
 def _stamps(path: Path) -> list[tuple[float, str]]:
