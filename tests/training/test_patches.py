@@ -81,6 +81,8 @@ def batches(
     degradations: dict[str, float] | None = None,
     seed: int = 0,
     measurements: int = 1,
+    when: dict[str, dict[str, float]] | None = None,
+    told_shrinking: float = 0.0,
 ) -> PatchBatches:
     return PatchBatches(
         dataset or Depths(invalid=0.1),  # type: ignore[arg-type]
@@ -91,6 +93,8 @@ def batches(
         augmentations=augmentation,
         seed=seed,
         measurements=measurements,
+        when=when,
+        told_shrinking=told_shrinking,
     )
 
 
@@ -465,6 +469,29 @@ def test_the_low_map_is_the_degraded_target() -> None:
     source = batches(Depths(), augmentation=strengths(), scales=(4.0, 4.0))
     batch = source[0]
     torch.testing.assert_close(batch.low, bicubic(batch.target, (8, 8)), rtol=0, atol=1e-5)
+
+
+def test_one_degradation_can_have_strengths_of_its_own() -> None:
+    """Where bicubic makes the map, nothing is rounded; where area does, as everywhere."""
+    rounding, plain = strengths(quantise=1.0), {"bicubic": {"quantise": 0.0}}
+    bicubic_map = batches(augmentation=rounding, when=plain)[0]
+    area_map = batches(augmentation=rounding, when=plain, degradations={"area": 1.0})[0]
+    levels = [len(np.unique(some.target.numpy().round(6))) for some in (bicubic_map, area_map)]
+    assert levels[0] > 2 * levels[1]
+
+
+@pytest.mark.parametrize(("name", "place"), [("area", 0), ("bicubic", 1), ("nearest", 2)])
+def test_the_network_is_told_how_a_clean_map_was_shrunk(name: str, place: int) -> None:
+    ways = {name: 1.0}
+    told = batches(degradations=ways, told_shrinking=1.0, augmentation=strengths())[0].shrunk_by
+    assert told is not None
+    assert told.tolist() == [[float(way == place) for way in range(3)]] * len(told)
+    noise = strengths(input_noise=1.0)
+    noisy = batches(degradations=ways, told_shrinking=1.0, augmentation=noise)[0].shrunk_by
+    assert noisy is not None
+    assert not noisy.any()
+    assert batches(degradations=ways)[0].shrunk_by is None
+    assert batches(degradations={"tof": 1.0}, told_shrinking=1.0)[0].shrunk_by is None
 
 
 def test_targets_without_truth_are_masked() -> None:

@@ -28,6 +28,8 @@ class Model(nn.Module):
     takes_confidence: `valid` may also be weights in [0, 1], how far each measurement is trusted.
     takes_noise: its `forward` also takes `noise=`, (B, 1, 1, 1) or (B, 1, h, w), one standard
         deviation of low.
+    takes_shrunk_by: its `forward` also takes `shrunk_by=`, (B, 3): whether low is the mean over
+        each area, bicubic's or points; for training, where it is known.
     takes_prior: its `forward` also takes `prior=`, (B, 1, H, W): any relative depth of the image.
     in_strips: its `forward` also takes deferred maps (see `ducos.deferred`).
     bounded: its results are kept near the range of the measurements.
@@ -39,6 +41,7 @@ class Model(nn.Module):
     takes_prompt: bool = False
     takes_confidence: bool = False
     takes_noise: bool = False
+    takes_shrunk_by: bool = False
     takes_prior: bool = False
     in_strips: bool = False
     bounded: bool = True

@@ -103,6 +103,13 @@ class DataConfig(Section):
         validate_default=True,
         description="name -> strength, from `ducos train --list`; 0 or false is off",
     )
+    when: dict[str, dict[str, bool | float]] = Field(
+        default_factory=dict,
+        description="degradation -> strengths that differ where it makes the map",
+    )
+    told_shrinking: float = Field(
+        0.0, ge=0, le=1, description="share of patches whose network is told how maps were shrunk"
+    )
     prompt_cache: str = Field("", description="folder for features of a frozen prompt; empty: none")
     prompt_cache_gb: float = Field(20.0, gt=0, description="largest size of that folder")
 
@@ -119,6 +126,16 @@ class DataConfig(Section):
     @classmethod
     def _known_augmentations(cls, chosen: dict[str, bool | float]) -> dict[str, bool | float]:
         return strengths(**chosen)
+
+    @field_validator("when")
+    @classmethod
+    def _known_strengths(
+        cls, when: dict[str, dict[str, bool | float]]
+    ) -> dict[str, dict[str, bool | float]]:
+        check_names("degradation", when, (SENSOR, *DEGRADATIONS))
+        for differing in when.values():
+            strengths(**differing)
+        return when
 
     @field_validator("degradations")
     @classmethod

@@ -257,6 +257,8 @@ def forward(model: nn.Module, batch: Batch, precision: str) -> Prediction:
     known: dict[str, Any] = {} if batch.prompt is None else {"prompt": batch.prompt}
     if as_model(model).takes_noise:
         known["noise"] = batch.noise[:, None, None, None]
+    if as_model(model).takes_shrunk_by and batch.shrunk_by is not None:
+        known["shrunk_by"] = batch.shrunk_by
     if as_model(model).takes_prior and batch.prior is not None:
         known["prior"] = batch.prior
     with torch.autocast(batch.rgb.device.type, torch.bfloat16, enabled=precision == "bfloat16"):

@@ -32,6 +32,7 @@ cv2 = needed("cv2", "train")
 AS_LARGE = 1.1  # scales below are 1
 REACH = 0.25  # truth farther outside the measured range than this share of it cannot be known
 
+SHRINKING = ("area", "bicubic", "nearest")  # in the order of `models.ducos.shrinking.shares`
 MOST_ANISOTROPIC = 5 / 3  # scale of one axis relative to the other
 
 
@@ -49,6 +50,9 @@ class PatchBatches:
             stay within `scales`.
         degradations: name -> share, drawn per batch; `sensor` takes the pairs' own maps.
         augmentations: name -> strength; those left out have the default of AUGMENTATIONS.
+        when: degradation -> strengths that differ where it makes the map.
+        told_shrinking: share of patches of which the network is told how their map was shrunk; the
+            map of a patch has too few edges to tell, that of an image has enough.
         cache: stored features of a frozen prompt; batches then carry their part of them.
     """
 
@@ -64,6 +68,8 @@ class PatchBatches:
         seed: int,
         measurements: int = 1,
         anisotropy: float = 0.0,
+        when: Mapping[str, Mapping[str, float]] | None = None,
+        told_shrinking: float = 0.0,
         cache: FeatureCache | None = None,
     ):
         check_degradations(degradations)
@@ -76,7 +82,12 @@ class PatchBatches:
         self.scales = scales
         self.anisotropy = anisotropy
         self.degradations = degradations
-        self.strengths = strengths(**augmentations)
+        every = strengths(**augmentations)
+        differing = when or {}
+        self.strengths = {
+            name: strengths(**{**every, **differing.get(name, {})}) for name in degradations
+        }
+        self.told_shrinking = told_shrinking
         self.seed = seed
         self.cache = cache
 
@@ -103,8 +114,13 @@ class PatchBatches:
             patches = self.measured(pairs, rng)
         else:
             patches = self.simulated(pairs, name, scale, rng)
-        augment("reference", patches, self.strengths, rng)
-        augment("input", patches, self.strengths, rng)
+        augment("reference", patches, self.strengths[name], rng)
+        augment("input", patches, self.strengths[name], rng)
+        if self.told_shrinking and name in SHRINKING:
+            told = rng.random(len(pairs)) < self.told_shrinking
+            one_hot = torch.tensor([[name == way for way in SHRINKING]], dtype=torch.float32)
+            clean = (patches.noise == 0) & torch.from_numpy(told)  # noise hides how it was shrunk
+            patches.shrunk_by = one_hot * clean[:, None]
         return self.batch(pairs, patches)
 
     def batch(self, pairs: list[Pair], patches: Patches) -> Batch:
@@ -128,6 +144,7 @@ class PatchBatches:
             told=patches.told,
             noise=patches.noise / limits.span.flatten(),
             prior=patches.prior,
+            shrunk_by=patches.shrunk_by,
         )
 
     def simulated(
@@ -136,12 +153,11 @@ class PatchBatches:
         """Patches whose low-resolution map is made of the ground truth."""
         down, across = self.ratios(scale, rng)
         side = max(self.crop, math.ceil(self.measurements * max(down, across) / 32) * 32)
-        kind = DEGRADATIONS[name].kind
-        drawn = [self.patch(pair, side, scale, kind, rng) for pair in pairs]
+        drawn = [self.patch(pair, side, scale, name, rng) for pair in pairs]
         patches = Patches.of(drawn, [name] * len(pairs))
         generator = torch.Generator().manual_seed(int(rng.integers(2**62)))
         scene = replace(patches)  # what the sensor sees need not be what the network is shown
-        augment("scene", scene, self.strengths, rng)
+        augment("scene", scene, self.strengths[name], rng)
         size = low_size((side, side), down)[0], low_size((side, side), across)[1]
         patches.low, patches.low_valid = DEGRADATIONS[name](
             scene.target, scene.valid, scene.rgb, size, generator
@@ -157,13 +173,14 @@ class PatchBatches:
         return (scale, other) if rng.random() < 0.5 else (other, scale)
 
     def patch(
-        self, pair: Pair, side: int, scale: float, kind: str, rng: np.random.Generator
+        self, pair: Pair, side: int, scale: float, name: str, rng: np.random.Generator
     ) -> Patch:
         """One augmented patch, its low-resolution map not yet made."""
+        kind = DEGRADATIONS[name].kind
         patch = Patch(pair.rgb, pair.target, pair.valid, kind, scale, pair.rgb)
-        augment("image", patch, self.strengths, rng)
+        augment("image", patch, self.strengths[name], rng)
         cut_square(patch, side, rng)
-        augment("patch", patch, self.strengths, rng)
+        augment("patch", patch, self.strengths[name], rng)
         return patch
 
     def measured(self, pairs: list[Pair], rng: np.random.Generator) -> Patches:
@@ -173,7 +190,7 @@ class PatchBatches:
         drawn = []
         for pair in pairs:
             patch = cut_measured(pair, ratio, sides, rng)
-            augment("patch", patch, self.strengths, rng)
+            augment("patch", patch, self.strengths[SENSOR], rng)
             drawn.append(patch)
         return Patches.of(drawn, [pair.sensor for pair in pairs])
 

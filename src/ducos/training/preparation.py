@@ -135,6 +135,8 @@ def open_batches(
         anisotropy=config.data.anisotropy,
         degradations=config.data.degradations,
         augmentations=config.data.augmentations,
+        when=config.data.when,
+        told_shrinking=config.data.told_shrinking,
         seed=config.train.seed,
         cache=open_cache(config, model, pairs, rank, world),
     )

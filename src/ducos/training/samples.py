@@ -70,7 +70,9 @@ class Patches:
     low_valid (B,1,m,m), empty until they are made; inverse (B,); places (B,2,3) of the colours in
     their images; kind and scale as of `Patch`; makers: the sensor of each map; told: what the
     network is told about each, subject -> words; noise (B,): standard deviation of what noise was
-    added to `low`, in its unit; prior (B,1,n,n): of images that have one, else flat."""
+    added to `low`, in its unit; prior (B,1,n,n): of images that have one, else flat;
+    shrunk_by (B,3): whether `low` is the mean over each area, bicubic's or points; zeros: not to
+    be told."""
 
     rgb: Tensor
     target: Tensor
@@ -85,6 +87,7 @@ class Patches:
     low_valid: Tensor = field(default_factory=lambda: torch.empty(0, dtype=torch.bool))
     noise: Tensor = field(default_factory=lambda: torch.empty(0))
     prior: Tensor | None = None
+    shrunk_by: Tensor | None = None
 
     @classmethod
     def of(cls, patches: Sequence[Patch], makers: Sequence[str]) -> "Patches":
@@ -131,8 +134,8 @@ class Batch:
     this `low` (the room beyond a sensor's reach); inverse (B,): target is inverse depth; prompt:
     stored features of these patches, where a cache was given; told: what the network is told about
     each patch, subject -> words; noise (B,): standard deviation of the noise that `low` has and
-    `target` has not, in their normalised unit; 0 where none was added; prior (B,1,H,W): see
-    `Patches`."""
+    `target` has not, in their normalised unit; 0 where none was added; prior (B,1,H,W) and
+    shrunk_by (B,3): see `Patches`."""
 
     rgb: Tensor
     low: Tensor
@@ -145,6 +148,7 @@ class Batch:
     told: dict[str, tuple[str, ...]] = field(default_factory=dict)
     noise: Tensor = field(default_factory=lambda: torch.empty(0))
     prior: Tensor | None = None
+    shrunk_by: Tensor | None = None
 
     def __post_init__(self) -> None:
         if not len(self.noise):

@@ -174,7 +174,8 @@ class Around:
     on the image over `sides` (see `guide.fits`) or None. These three belong to the whole image; in
     a pass that runs in strips they are deferred. low (B, 1, h, w) and valid (B, 1, h, w), bool or
     weights in [0, 1], or None if everything is fully trusted, are always whole. window and span are
-    of the rows that this is about; a span of None means all.
+    of the rows that this is about; a span of None means all. shrunk_by (B, 3): as `shrinking`,
+    where it is known how a map was shrunk; rows of zeros where not.
     """
 
     image: Any
@@ -185,9 +186,17 @@ class Around:
     valid: Tensor | None
     window: Window
     span: tuple[int, int] | None = None
+    shrunk_by: Tensor | None = None
 
     @classmethod
-    def of(cls, rgb: Any, low: Any, valid: Tensor | None, sides: tuple[int, ...] = ()) -> "Around":
+    def of(
+        cls,
+        rgb: Any,
+        low: Any,
+        valid: Tensor | None,
+        sides: tuple[int, ...] = (),
+        shrunk_by: Tensor | None = None,
+    ) -> "Around":
         """Of rgb (B, 3, H, W) and low (B, 1, h, w), which is regressed on it over `sides`."""
         size, low_size = ((x.shape[-2], x.shape[-1]) for x in (rgb, low))
         if valid is not None and all_of(valid == 1):
@@ -200,7 +209,8 @@ class Around:
                 lambda image: (fits(shrunk(image, low_size), low, valid, sides),), rgb
             )
             fit = bilinear(fitted, size)
-        return cls(rgb, upsampled, fit, sides, low, valid, window_of(low_size, size, low))
+        window = window_of(low_size, size, low)
+        return cls(rgb, upsampled, fit, sides, low, valid, window, shrunk_by=shrunk_by)
 
     def rows(self, first: int, last: int) -> "Around":
         """The same of the image's rows first ≤ i < last."""
@@ -277,7 +287,10 @@ class Around:
     @cached_property
     def shrinking(self) -> Tensor:
         """How the map was shrunk: shares of area, bicubic and points, (B, 3)."""
-        return shares(self.low, self.valid, self.ratio)
+        seen = shares(self.low, self.valid, self.ratio)
+        if self.shrunk_by is None:
+            return seen
+        return torch.where(self.shrunk_by.sum(1, keepdim=True) > 0, self.shrunk_by, seen)
 
     @property
     def ratio(self) -> Tensor:

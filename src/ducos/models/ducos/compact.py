@@ -65,6 +65,7 @@ class DuCosCompact(Model):
     takes_prompt = True
     takes_confidence = True
     takes_noise = True
+    takes_shrunk_by = True
     in_strips = True
 
     def __init__(
@@ -142,16 +143,18 @@ class DuCosCompact(Model):
         prompt: Prompt | None = None,
         noise: Tensor | None = None,
         prior: Tensor | None = None,
+        shrunk_by: Tensor | None = None,
     ) -> Prediction:
         """rgb (B, 3, H, W) in [0, 1], low (B, 1, h, w) normalised -> depth (B, 1, H, W).
 
         noise (B, 1, 1, 1) or (B, 1, h, w): of low, one standard deviation; None: none.
         prior (B, 1, H, W): relative depth of the image, of any kind; flat maps say nothing.
+        shrunk_by (B, 3): how low was shrunk, for training; None: it is read off the map.
         """
         H, W = rgb.shape[-2:]
         if prompt is None:
             prompt = run_prompt(self.prompt, pad_to_multiple(rgb, self.multiple))
-        around = Around.of(rgb, low, valid, self.sides)
+        around = Around.of(rgb, low, valid, self.sides, shrunk_by)
         guess = None if prior is None or self.prior is None else Guess.of(prior, around)
         hinted = prompt.features
         if guess is not None and self.prior is not None:
