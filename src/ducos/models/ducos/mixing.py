@@ -39,7 +39,7 @@ SIGMAS = 2.0  # of the noise: how far a faithful result may lie from a measureme
 EDGE = 12.0  # of the noise: measurements around that differ by more are an edge, not noise
 FINER = 1.1  # ratio from which there are more pixels than measurements, and edges to place
 STEEP = 0.8  # of the local contrast: a change over 3 pixels that is surely an edge
-OPERATOR = 0.02  # of the range of the measurements around: how maps are shrunk is not quite known
+OPERATOR = 0.02  # of the range of the measurements around: how sensors shrink is not quite known
 
 
 def hand_back(
@@ -121,18 +121,19 @@ def moved_by(
 
 
 def tolerated(around: Around, noise: Tensor | None) -> Tensor:
-    """How far a faithful result, shrunk by area, may lie from each measurement, (B, 1, h, w).
+    """How far a faithful result, shrunk, may lie from each measurement, (B, 1, h, w).
 
     noise (B, 1, 1, 1) or (B, 1, h, w): one standard deviation; it may be taken away where the
     measurements differ by no more than noise does, not at edges. Sensors do not all take the mean
-    over a pixel's area; what else they may do (bicubic, a point) shows where depth changes, and not
-    at ratio 1.
+    over a pixel's area; what else they may do shows where depth changes, and not at ratio 1. Only a
+    map that was resampled with bicubic is surely known: programs all do the same there.
     """
     low = around.low
     highest, lowest = F.max_pool2d(low, 3, 1, 1), -F.max_pool2d(-low, 3, 1, 1)
     grown = 1 - 1 / around.ratio.prod().clamp_min(1)
     spread = highest - lowest
-    tolerance = OPERATOR * grown * spread
+    unsure = 1 - around.shrinking[:, 1, None, None, None]
+    tolerance = OPERATOR * unsure * grown * spread
     if noise is None:
         return tolerance
     noise = noise.clamp_min(1e-9)
