@@ -181,7 +181,8 @@ class MixingTail(nn.Module):
         guides: int = 0,
         rank: int | None = None,
     ):
-        """rank: channels between a 3×3 convolution and a 1×1 one that together make the maps; None:
+        """corrections: how often what the shrunk result misses is handed back. steepenings: how
+        often edges are made steeper, away from training. rank: channels between a 3×3 convolution and a 1×1 one that together make the maps; None:
         one 3×3 convolution, three times the work for the same result to 2 %."""
         super().__init__()
         for name, times in (("corrections", corrections), ("steepenings", steepenings)):
@@ -237,7 +238,7 @@ class MixingTail(nn.Module):
             depth = kept(corrected, over=depth)
         depth = local(within_reach, depth, around, channels=1)
         aux = {"sigma": sigma} if guess is None else {"sigma": sigma, "leaned": leaned}
-        if self.steepenings:
+        if self.steepenings and not self.training:  # taught through it, a network undoes it
             steeper = partial(steepened, self.steepenings)
             depth = kept(local(steeper, depth, around, channels=1, reach=self.steepenings))
         if tolerance is not None:
