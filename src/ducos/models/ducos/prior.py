@@ -17,6 +17,7 @@ from torch import Tensor, nn
 
 from ducos.deferred import at_once, local, whole
 from ducos.models.ducos.around import Around, linear_of
+from ducos.models.ducos.fusion import check_choice
 from ducos.models.ducos.guide import applied, fits, shrunk, solve
 from ducos.prompts import TinyPrompt
 from ducos.resize import Size, bilinear, pad_to_multiple
@@ -28,6 +29,7 @@ BEYOND = 0.25  # of the measured range: how far a fitted prior may leave it
 NARROW, WIDE = 3, 7  # windows of the regressions, in measurements
 ALIGNED = 2.0  # local contrasts that the aligned prior may lie from the bicubic depth
 DEPTHS = 4  # aligned, on the prior over both windows, on colours and prior
+PARTS = ("all", "guide", "fusion", "teacher")  # of the branch: what a prior is used for
 
 
 def polynomial(prior: Tensor, curve: Tensor) -> Tensor:
@@ -158,6 +160,9 @@ class PriorBranch(nn.Module):
         channels: of the body. stride: the body works at 1/stride of the image's size.
         features: channels of the prompt's four maps, to which those of the prior are added.
         stages: how many fusions the body has.
+        part: "all", or for ablations one use alone: "guide" (depths to lean on), "fusion" (features
+            for Correlative Fusion) or "teacher" (nothing enters; it gives the edges of the edge
+            constraint in training).
         widths: of the encoder, from 1/4 to 1/32 of the image's size.
     """
 
@@ -167,31 +172,37 @@ class PriorBranch(nn.Module):
         stride: int,
         features: tuple[int, ...],
         stages: int,
+        part: str = "all",
         widths: tuple[int, int, int, int] = (16, 24, 32, 48),
     ):
         super().__init__()
+        check_choice("prior", part, PARTS)
         self.stride = stride
-        self.encoder = TinyPrompt(planes=4, widths=widths, blocks=(1, 1, 1, 1))
-        self.lifts = nn.ModuleList(
-            nn.Conv2d(a, b, 1) for a, b in zip(self.encoder.channels, features, strict=True)
-        )
-        self.head = nn.Conv2d((DEPTHS + 1) * stride**2, channels, 3, padding=1)
-        self.adapters = nn.ModuleList(
-            nn.Conv2d(channels, channels, 3, padding=1) for _ in range(stages)
-        )
-        self.gates = nn.Sequential(
-            nn.Conv2d(channels, 32, 3, padding=1), nn.Conv2d(32, (DEPTHS + 1) * stride**2, 1)
-        )
-        for quiet in (*self.lifts, self.head, *self.adapters):
-            for parameter in quiet.parameters():
-                nn.init.zeros_(parameter)
-        weight, bias = self.gates[1].parameters()
-        with torch.no_grad():
-            weight.mul_(0.1)
-            bias.fill_(-3.0)  # at first hardly anything leans on a prior
+        self.fuses, self.guides = part in ("all", "fusion"), part in ("all", "guide")
+        if self.fuses:
+            self.encoder = TinyPrompt(planes=4, widths=widths, blocks=(1, 1, 1, 1))
+            self.lifts = nn.ModuleList(
+                nn.Conv2d(a, b, 1) for a, b in zip(self.encoder.channels, features, strict=True)
+            )
+            self.adapters = nn.ModuleList(
+                nn.Conv2d(channels, channels, 3, padding=1) for _ in range(stages)
+            )
+            silence(*self.lifts, *self.adapters)
+        if self.guides:
+            self.head = nn.Conv2d((DEPTHS + 1) * stride**2, channels, 3, padding=1)
+            self.gates = nn.Sequential(
+                nn.Conv2d(channels, 32, 3, padding=1), nn.Conv2d(32, (DEPTHS + 1) * stride**2, 1)
+            )
+            silence(self.head)
+            weight, bias = self.gates[1].parameters()
+            with torch.no_grad():
+                weight.mul_(0.1)
+                bias.fill_(-3.0)  # at first hardly anything leans on a prior
 
     def features(self, rgb: Any, guess: Guess, maps: tuple[Any, ...], multiple: int) -> tuple:
         """The prompt's features with those of the prior added: F1 to F4."""
+        if not self.fuses:
+            return maps
         both = local(with_prior, rgb, guess, channels=4)
         ours = self.encoder(pad_to_multiple(both, multiple)).features
         return tuple(
@@ -201,19 +212,30 @@ class PriorBranch(nn.Module):
 
     def start(self, guess: Guess, multiple: int) -> Any:
         """What is added to D_1, (B, C, H/s, W/s)."""
+        if not self.guides:
+            return 0.0
         seen = local(suggested, guess.fitted, guess, channels=DEPTHS + 1)
         cells = F.pixel_unshuffle(pad_to_multiple(seen, multiple), self.stride)
         return self.head(cells) * guess.has
 
     def adapted(self, stage: int, depth: Any, guess: Guess) -> Any:
         """What is added to the body's features (B, C, H/s, W/s) after a fusion."""
-        return self.adapters[stage](depth) * guess.has
+        return self.adapters[stage](depth) * guess.has if self.fuses else 0.0
 
     def lean(self, features: Any, size: Size) -> Any:
         """Logits of how far each suggested depth is followed, and of how far the result is the
-        aligned prior, (B, DEPTHS + 1, H, W)."""
+        aligned prior, (B, DEPTHS + 1, H, W); None without the guide."""
+        if not self.guides:
+            return None
         maps = F.pixel_shuffle(self.gates(features), self.stride)
         return maps[..., : size[0], : size[1]]
+
+
+def silence(*modules: nn.Module) -> None:
+    """At first they add nothing."""
+    for module in modules:
+        for parameter in module.parameters():
+            nn.init.zeros_(parameter)
 
 
 def with_prior(rgb: Tensor, guess: Guess) -> Tensor:
