@@ -1,6 +1,7 @@
-"""What each use of a prior is worth, at the same small budget for every row, on real priors, too.
+r"""What each use of a prior is worth, at the same small budget for every row, on real priors, too.
 
-    python benchmarks/prior_ablations.py -o runs/prior-ablations --train data/synth --heldout data/heldout --real FOLDER
+    python benchmarks/prior_ablations.py -o runs/prior-ablations --train data/synth \
+        --heldout data/heldout --real FOLDER
 
 Two tables. *Uses*: the embedded ducos-tiny and a branch for the prior (configs/prior-ablation.toml)
 learn on, and one thing changes per row. *Fusion*: how Correlative Fusion blends and how often can
@@ -22,10 +23,10 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from priors import Images, real, rendered, rmse, shrink
 
 from ducos.training import load_config, train
 from ducos.upscaling import Upscaler
+from priors import Images, real, rendered, rmse, shrink
 
 CONFIG = Path("configs/prior-ablation.toml")
 NO_CONSTRAINT = "dual.constraints=[]"
