@@ -24,9 +24,10 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from ducos.evaluation.reproduction.priors import RealPair, compared, real_pairs, rmse
 from ducos.training import load_config, train
 from ducos.upscaling import Upscaler
-from priors import Images, real, rendered, rmse, shrink
+from priors import rendered
 
 CONFIG = Path("configs/prior-ablation.toml")
 NO_CONSTRAINT = "dual.constraints=[]"
@@ -109,8 +110,8 @@ def run(options: argparse.Namespace, table: str, number: int, row: str, seed: in
         train(load_config(CONFIG, changes), folder, quiet=True, device="cpu", threads=1,
               resume=(folder / "last.safetensors").exists())  # fmt: skip
     trained = time.process_time() - started
-    images: Images = {"rendered": rendered(options.heldout, options.images)}
-    images |= real(options.real) if options.real else {}
+    images = {"rendered": rendered(options.heldout, options.images)}
+    images |= real_pairs(options.real) if options.real else {}
     figures = scored(final, images)
     last = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()][-1]
     fact = {"table": table, "row": row, "seed": seed, "changes": list(TABLES[table][row])}
@@ -121,7 +122,7 @@ def run(options: argparse.Namespace, table: str, number: int, row: str, seed: in
     print(f"{row}, seed {seed}: {shown} ({trained:.0f} s)", flush=True)
 
 
-def scored(weights: Path, images: Images) -> dict[str, float]:
+def scored(weights: Path, images: dict[str, list[RealPair]]) -> dict[str, float]:
     """RMSE relative to bicubic's, geometric means: by source of the images and ratio."""
     network, bicubic = Upscaler(weights, shift="off"), Upscaler("bicubic", shift="off")
     takes = network.runtime.takes_prior
@@ -129,17 +130,16 @@ def scored(weights: Path, images: Images) -> dict[str, float]:
     for source, pairs in images.items():
         for ratio in RATIOS:
             ratios, wrong = [], []
-            for number, (is_disparity, *maps) in enumerate(pairs):
-                low = shrink(maps[1], maps[2], ratio, "relative" if is_disparity else "m")
-                H, W = (n * ratio for n in low.depth.shape)
-                rgb, depth, valid, prior = (m[:H, :W] for m in maps)
-                base = rmse(bicubic(rgb, low).depth, depth, valid)
-                given = {"prior": prior} if takes else {}
-                ratios.append(rmse(network(rgb, low, **given).depth, depth, valid) / base)
+            for number, whole in enumerate(pairs):
+                pair, low = compared(whole, ratio)
+                truth = pair.depth, pair.valid
+                base = rmse(bicubic(pair.rgb, low).depth, *truth)
+                given = {"prior": pair.prior} if takes else {}
+                ratios.append(rmse(network(pair.rgb, low, **given).depth, *truth) / base)
                 if WRONG.startswith(f"{source} ×{ratio},") and takes:
-                    other = np.resize(pairs[(number + 1) % len(pairs)][4], (H, W))
-                    off = network(rgb, low, prior=other).depth
-                    wrong.append(rmse(off, depth, valid) / base)
+                    other = pairs[(number + 1) % len(pairs)].prior
+                    given = {"prior": np.resize(other, pair.depth.shape)}
+                    wrong.append(rmse(network(pair.rgb, low, **given).depth, *truth) / base)
             figures[f"{source} ×{ratio}"] = float(np.exp(np.mean(np.log(ratios))))
             if wrong:
                 figures[WRONG] = float(np.exp(np.mean(np.log(wrong))))
