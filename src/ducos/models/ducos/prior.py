@@ -3,8 +3,9 @@
 Any monocular model will do: its depth or inverse depth Y′ may have any scale, any monotone curve
 and low-frequency errors. A robust cubic fit to the measurements turns it into their unit; from then
 on it is a guide beside the colours (`guide`), a prompt for Correlative Fusion, and the edges that
-Gradient Regulation asks for. A map without any variation is no prior: the network is then exactly
-what it is without this branch.
+Gradient Regulation asks for. A prior whose details are not those of the measurements is of another
+scene. It is then, as a map without any variation, no prior: the network is exactly what it is
+without this branch.
 """
 
 from dataclasses import dataclass, replace
@@ -18,14 +19,16 @@ from torch import Tensor, nn
 from ducos.deferred import at_once, local, whole
 from ducos.models.ducos.around import Around, linear_of
 from ducos.models.ducos.fusion import check_choice
-from ducos.models.ducos.guide import applied, fits, shrunk, solve
+from ducos.models.ducos.guide import applied, box_mean, fits, shrunk, solve
 from ducos.prompts import TinyPrompt
-from ducos.resize import Size, bilinear, pad_to_multiple
+from ducos.resize import Size, bilinear, pad_to_multiple, precise
 
 DEGREE = 3  # of the curve from a prior to the measurements
 ROUNDS = 4  # of the fit; each trusts less what the one before explains badly
 RIDGE = 1e-3  # keeps the curve nearly linear where the measurements do not ask for more
 BEYOND = 0.25  # of the measured range: how far a fitted prior may leave it
+AROUND = 5  # side of the surroundings, in measurements, from which detail stands out
+DOUBTED, BELIEVED = 0.15, 0.35  # correlation of details: no trust below, all of it above
 NARROW, WIDE = 3, 7  # windows of the regressions, in measurements
 ALIGNED = 2.0  # local contrasts that the aligned prior may lie from the bicubic depth
 DEPTHS = 4  # aligned, on the prior over both windows, on colours and prior
@@ -43,8 +46,8 @@ def polynomial(prior: Tensor, curve: Tensor) -> Tensor:
 
 
 def curve_of(prior: Tensor, low: Tensor, valid: Tensor | None) -> tuple[Tensor, Tensor]:
-    """The curve from a prior (B, 1, h, w), shrunk, to low (B, 1, h, w), for `polynomial`; and
-    whether there is a prior at all, (B, 1, 1, 1) as 0 or 1.
+    """The curve from a prior (B, 1, h, w), shrunk, to low (B, 1, h, w), for `polynomial`; and how
+    far it is to be trusted, (B, 1, 1, 1) in [0, 1]; 0 if there is no prior at all.
 
     Least squares whose weights fall with the distance from the curve, since whole objects of a
     monocular depth are wrong.
@@ -73,7 +76,27 @@ def curve_of(prior: Tensor, low: Tensor, valid: Tensor | None) -> tuple[Tensor, 
         off = (low - sum(f * p for f, p in zip(factors, powers, strict=True))).abs()
         usual = 1.5 * mean(off) + 1e-3
         weight = known / (1 + (off / usual) ** 2) + 1e-6
-    return torch.cat([lowest, span, *factors], 1), has
+    curve = torch.cat([lowest, span, *factors], 1)
+    return curve, has * trust(polynomial(prior, curve), low, known)
+
+
+def trust(fitted: Tensor, low: Tensor, known: Tensor) -> Tensor:
+    """How far a prior, fitted and shrunk, belongs to the measurements, all (B, 1, h, w), known as
+    weights: (B, 1, 1, 1) in [0, 1].
+
+    Of another image it may fit as a whole, floors being near and walls far, but its details are
+    not where theirs are.
+    """
+    fitted, low, weight = precise(fitted), precise(low), precise(known) + 1e-6
+    count = box_mean(weight, AROUND)
+    ours, theirs = (weight * (x - box_mean(weight * x, AROUND) / count) for x in (fitted, low))
+
+    def total(x: Tensor) -> Tensor:
+        return x.sum((1, 2, 3), keepdim=True)
+
+    size = (total(ours**2) * total(theirs**2)).sqrt()
+    correlation = total(ours * theirs) / (size + 1e-9)
+    return ((correlation - DOUBTED) / (BELIEVED - DOUBTED)).clamp(0, 1).to(known.dtype)
 
 
 def regressions(both: Tensor, low: Tensor, valid: Tensor | None) -> tuple[Tensor, Tensor]:
@@ -89,8 +112,8 @@ class Guess:
     """What a prior says about the pixels of an image, or of some of its rows.
 
     fitted (B, 1, H, W): the prior in the measurements' unit. fit (B, 9, H, W): regressions on it,
-    see `guide.fits`. rest (B, 1, h, w): what it leaves of the measurements. has (B, 1, 1, 1): 1
-    where there is a prior, else 0. The first two belong to the whole image, as of `Around`.
+    see `guide.fits`. rest (B, 1, h, w): what it leaves of the measurements. has (B, 1, 1, 1):
+    how far there is one that is to be trusted, in [0, 1]. The first two belong to the whole image, as of `Around`.
     """
 
     fitted: Any
