@@ -122,6 +122,9 @@ def settings_anywhere(options: Options) -> dict[str, Any]:
     """Options for a worker that runs elsewhere; a model may be a name of ours."""
     plain = options.plain()
     weights = ("model",) if plain["model"] and os.path.isfile(plain["model"]) else ()
+    if options.foundation is not None and os.path.exists(options.foundation.source):
+        name, source, _ = options.foundation
+        plain["prompt"] = f"{name}={os.path.abspath(source)}"
     return whole_paths(plain, *FILES, *weights)
 
 

@@ -42,7 +42,7 @@ from ducos.files import (
     picture_size,
     result_names,
 )
-from ducos.upscaling import Options, default_model, find_weights
+from ducos.upscaling import Options, find_weights
 
 FAILURES = "failures.csv"
 CLOUDS = "cloud"
@@ -249,10 +249,12 @@ def settings_of(options: Options) -> dict[str, Any]:
     from ducos.upscaling import Upscaler, chosen_runtime  # mistakes need not wait for libraries
 
     Upscaler(**options.plain())
-    name = default_model() if options.model is None else str(options.model)
+    name = str(options.chosen_model)
     weights = find_weights(name)
     digest = None if weights is None else digest_of(weights)
     decided = {"model": name, "weights": digest, "runtime": chosen_runtime(options)}
+    if options.foundation is not None and options.foundation.file is not None:
+        decided["prompt_weights"] = digest_of(options.foundation.file)
     return {**options.plain(), **decided, "ducos": __version__}
 
 
