@@ -1,7 +1,7 @@
 """The page without a server, as a folder of files: any host of files can show it.
 
     python scripts/static_page.py site --network       # the network runs in the visitor's browser
-    python scripts/static_page.py site                 # stored results of the bundled pairs, no network
+    python scripts/static_page.py site                 # stored results of the bundled pairs
     python scripts/static_page.py site --engine my.js  # see page/src/engine.js
     python -m http.server -d site                      # to look at it
 
@@ -58,7 +58,9 @@ def write_network(folder: Path) -> None:
         raise InputError(f"{model} has no weights to run in a browser")
     npm = shutil.which("npm")
     if npm is None:
-        raise InputError("--network builds with Node, and npm is not there; install Node 20 or later")
+        raise InputError(
+            "--network builds with Node, and npm is not there; install Node 20 or later"
+        )
     if not (PAGE / "node_modules" / "onnxruntime-web").is_dir():
         subprocess.run([npm, "ci"], cwd=PAGE, check=True)
     build = ["node", "build.js", "--network", str(folder.resolve())]

@@ -20,14 +20,15 @@ export function readNpy(bytes) {
   const [, order, type] = head.match(/'descr': *'([<>|=]?)(\w+)'/) ?? [];
   const shape = head.match(/'shape': *\(([\d, ]*)\)/)?.[1].split(",").filter((side) => side.trim()).map(Number);
   if (!(type in TYPES) || !shape) throw refused("its numbers must be integers up to 32 bits, float32 or float64");
-  if (/'fortran_order': *True/.test(head)) throw refused("it is stored column after column; save numpy.ascontiguousarray of it");
   while (shape.length > 2 && shape[0] === 1) shape.shift();
   const [h, w, channels = 1] = shape;
   if (shape.length < 2 || shape.length > 3 || !h || !w || channels > 4) throw refused(`its shape is (${shape.join(", ")}), and a map is (h, w)`);
   const [read, size] = TYPES[type];
   if (start + h * w * channels * size > bytes.length) throw refused("its end is missing");
   const data = new Float64Array(h * w * channels);
-  for (let i = 0; i < data.length; i++) data[i] = numbers[read](start + i * size, order !== ">");
+  const columnwise = /'fortran_order': *True/.test(head);
+  const place = (i) => (columnwise ? ((i % h) * w + (Math.floor(i / h) % w)) * channels + Math.floor(i / (h * w)) : i);
+  for (let i = 0; i < data.length; i++) data[place(i)] = numbers[read](start + i * size, order !== ">");
   return { data, h, w, channels, bits: 8 * size, whole: type[0] !== "f", signed: type[0] === "i", facts: {} };
 }
 
