@@ -15,6 +15,7 @@ import argparse
 import hashlib
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -151,7 +152,7 @@ def environment_of(path: Path) -> list[bytes]:
         return []
 
 
-def measure(name: str, kills: int, seed: int) -> bool:
+def measure(name: str, kills: int, seed: int, keep: Path) -> bool:
     """So many kills of one command; prints what came of them."""
     job = JOBS[name]
     rng, started = random.Random(seed), time.monotonic()
@@ -174,7 +175,15 @@ def measure(name: str, kills: int, seed: int) -> bool:
                 begun += code == -signal.SIGKILL and out.exists() and bool(job.made(out))
             assert code == 0, f"{name} ended with {code} after {done} kills"
             rounds += 1
-            equal += job.made(out) == reference
+            found = job.made(out)
+            equal += found == reference
+            if found != reference:
+                unlike = sorted(dict(found.items() ^ reference.items()))
+                print(
+                    f"{name}, run {rounds} differs in {', '.join(unlike)}; see {keep}", flush=True
+                )
+                shutil.copytree(out, keep / f"{name}-{rounds}", dirs_exist_ok=True)
+                shutil.copytree(place / "reference", keep / name, dirs_exist_ok=True)
     print(
         f"{name}: {done} kills, {begun} of them with results there already, in {rounds} runs of "
         f"{len(reference)} files; {equal} of {rounds} runs equal the uninterrupted one byte for "
@@ -190,8 +199,10 @@ def main() -> None:
     parser.add_argument("jobs", nargs="*", metavar="|".join(JOBS))
     parser.add_argument("--kills", type=int, default=50)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--keep", type=Path, default=Path("runs/killed"), help="for what differs")
     options = parser.parse_args()
-    fine = [measure(name, options.kills, options.seed) for name in options.jobs or JOBS]
+    how = (options.kills, options.seed, options.keep)
+    fine = [measure(name, *how) for name in options.jobs or JOBS]
     sys.exit(0 if all(fine) else 1)
 
 

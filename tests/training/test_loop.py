@@ -298,7 +298,9 @@ def test_metrics_have_one_row_per_step_after_a_resume(tmp_path: Path) -> None:
 
 def test_a_finished_run_can_be_resumed_into_nothing(straight: Path, tmp_path: Path) -> None:
     (tmp_path / "last.safetensors").write_bytes((straight / "last.safetensors").read_bytes())
+    (tmp_path / ".ducos-0123456789abcdef.safetensors").write_bytes(b"of a killed process")
     final = train(tiny(), tmp_path, resume=True, quiet=True)
+    assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
     ours, theirs = read_tensors(final)[0], read_tensors(straight / "final.safetensors")[0]
     assert all(torch.equal(value, theirs[name]) for name, value in ours.items())
 

@@ -118,7 +118,8 @@ def run_batch(
         cluster: make the frames with Ray instead of processes of this machine's own.
         unmatched: failures from before, such as `Found.unmatched`, to be listed with the rest.
         overwrite: replace files of the folder that are not results of ours; never inputs.
-        timeout: seconds that one frame may take, or the start of a worker.
+        timeout: seconds that one frame may take, or the start of a worker; of a cluster, the
+            longest time without an answer from any worker.
         source: the CSV file that lists the pairs, if there is one: it is an input, too.
         progress: called at the start and after each frame.
 
@@ -173,7 +174,7 @@ def run_batch(
         engine = (
             answers(ordered, options, workers, timeout)
             if cluster is None
-            else ray_answers(ordered, options, workers, cluster)
+            else ray_answers(ordered, options, workers, cluster, timeout)
         )
         with closing(engine) as finished:
             for frame, answer in finished:
