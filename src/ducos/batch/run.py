@@ -36,6 +36,7 @@ from ducos.files import (
     Failure,
     FramePair,
     atomic_write,
+    check_output_folder,
     check_replaced,
     inputs_of,
     on_disk,
@@ -133,6 +134,7 @@ def run_batch(
     check(pairs, workers, timeout)
     options.check_depth(pairs[0].depth)
     inputs = [*inputs_of(pairs), *options.inputs, *([] if source is None else [Path(source)])]
+    check_output_folder(folder)
     check_own_files(folder, inputs)
     if cloud:
         check_clouds(pairs, names, options)

@@ -159,20 +159,28 @@ def progress_bar(*, quiet: bool) -> Iterator[Callable[["Summary"], None] | None]
         TextColumn("{task.fields[rate]}"),
         TimeRemainingColumn(elapsed_when_finished=True),
     )
-    with Progress(*columns, console=Console(stderr=True)) as bar:
-        task = bar.add_task("super-resolving", total=None, rate="")
-        before: int | None = None
+    bar = Progress(*columns, console=Console(stderr=True))
+    task = bar.add_task("super-resolving", total=None, rate="")
+    before: int | None = None
 
-        def show(summary: "Summary") -> None:
-            nonlocal before
-            if before is None:  # the first call: now it is known what is to do
-                before = summary.finished
-                bar.reset(task, total=summary.total - before)
-            done, elapsed = summary.finished - before, bar.tasks[task].elapsed
-            rate = f"{done / elapsed:.2f} frames/s" if done and elapsed else ""
-            bar.update(task, completed=done, rate=rate)
+    def show(summary: "Summary") -> None:
+        nonlocal before
+        if before is None:  # the first call: now it is known what is to do
+            before = summary.finished
+            bar.start()
+            bar.reset(task, total=summary.total - before)
+        done, elapsed = summary.finished - before, bar.tasks[task].elapsed
+        rate = f"{done / elapsed:.2f} frames/s" if done and elapsed else ""
+        bar.update(task, completed=done, rate=rate)
 
+    if bar.console.is_interactive:  # else a mistake would be said below a bar that never moved
+        bar.start()
+    try:
         yield show
+    finally:
+        bar.live.transient = before is None
+        if bar.live.is_started:
+            bar.stop()
 
 
 def tell(summary: "Summary") -> None:

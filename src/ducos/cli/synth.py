@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from ducos.errors import InputError
+from ducos.files import check_output_folder
 
 
 def synth(
@@ -42,6 +43,7 @@ def synth(
         width, height = (int(side) for side in size.lower().split("x"))
     except ValueError:
         raise InputError(f"--size is WIDTHxHEIGHT, such as 640x480; got {size!r}") from None
+    check_output_folder(out)
     with Bar(console=Console(stderr=True)) as bar:
         task = bar.add_task("rendering scenes", total=scenes)
         state = generate(
@@ -104,6 +106,7 @@ def synth_assets(
     if (textures is None) != (textures_licence is None):
         raise InputError("--textures and --textures-licence go together: sets list their licences")
     libraries = furniture_libraries(furniture or [])
+    check_output_folder(out)
     try:
         catalogue = prepare_assets(
             out,
