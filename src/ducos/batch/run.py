@@ -215,7 +215,7 @@ def check_own_files(folder: Path, inputs: list[Path]) -> None:
         check_replaced([path], inputs, overwrite=True)
         if path.is_file() and path.stat().st_size and not _is_list_of_ours(path):
             raise InputError(
-                f"{path} is there and not of an earlier batch, and would be replaced; choose "
+                f"{path} exists, is not of an earlier batch and would be replaced; choose "
                 "another folder for -o"
             )
 

@@ -1,4 +1,4 @@
-"""Training pictures rendered with Blender, and the furniture, skies and textures for them."""
+"""Training images rendered with Blender, and the furniture, skies and textures for them."""
 
 import sys
 from pathlib import Path
@@ -16,7 +16,7 @@ def synth(
     kind: Annotated[
         str | None, typer.Option(help="All of one kind: room, tabletop or 'still life' (cloth).")
     ] = None,
-    views: Annotated[int, typer.Option(help="Pictures per scene.")] = 3,
+    views: Annotated[int, typer.Option(help="Images per scene.")] = 3,
     seed: Annotated[int, typer.Option(help="Seed of the first scene.")] = 0,
     workers: Annotated[int, typer.Option(help="Processes, one thread each.")] = 2,
     assets: Annotated[
@@ -80,10 +80,10 @@ def synth_assets(
         Path | None, typer.Option(help="Folder of objects: NAME/model.obj, NAME/texture.png.")
     ] = None,
     textures: Annotated[
-        Path | None, typer.Option(help="Folder of pictures; subfolders floor, wall, ... sort them.")
+        Path | None, typer.Option(help="Folder of images; subfolders floor, wall, ... sort them.")
     ] = None,
     textures_licence: Annotated[
-        str | None, typer.Option(help="Licence of those pictures, such as CC0-1.0.")
+        str | None, typer.Option(help="Licence of those images, such as CC0-1.0.")
     ] = None,
 ) -> None:
     """Prepare furniture, skies, objects and textures for `ducos synth`, from downloaded archives.
@@ -119,7 +119,7 @@ def synth_assets(
     except (OSError, BadZipFile, TarError, KeyError) as problem:
         sources = ", ".join(str(path) for path in (*libraries, hdri, scanned, textures) if path)
         raise InputError(
-            f"of {sources} one cannot be read, or {out} not be written: "
+            f"one of {sources} cannot be read, or {out} cannot be written: "
             f"{type(problem).__name__}: {problem}; download it again, or check the folder"
         ) from None
     print(f"{len(catalogue.assets)} assets in {out}")
