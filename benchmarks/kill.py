@@ -156,7 +156,7 @@ def measure(name: str, kills: int, seed: int, keep: Path) -> bool:
     """So many kills of one command; prints what came of them."""
     job = JOBS[name]
     rng, started = random.Random(seed), time.monotonic()
-    done = begun = rounds = equal = 0
+    done = begun = writing = rounds = equal = 0
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
         if job.reference:
@@ -172,7 +172,10 @@ def measure(name: str, kills: int, seed: int, keep: Path) -> bool:
                 limit = rng.uniform(*job.shares) * duration if done < kills else None
                 code = run(job.command(place, out), limit)
                 done += code == -signal.SIGKILL
-                begun += code == -signal.SIGKILL and out.exists() and bool(job.made(out))
+                if code == -signal.SIGKILL and out.exists():
+                    names = [path.name for path in out.iterdir()]
+                    begun += any(not name.startswith(".") for name in names)
+                    writing += any(name.startswith(".ducos-") for name in names)
             assert code == 0, f"{name} ended with {code} after {done} kills"
             rounds += 1
             found = job.made(out)
@@ -185,9 +188,9 @@ def measure(name: str, kills: int, seed: int, keep: Path) -> bool:
                 shutil.copytree(out, keep / f"{name}-{rounds}", dirs_exist_ok=True)
                 shutil.copytree(place / "reference", keep / name, dirs_exist_ok=True)
     print(
-        f"{name}: {done} kills, {begun} of them with results there already, in {rounds} runs of "
-        f"{len(reference)} files; {equal} of {rounds} runs equal the uninterrupted one byte for "
-        f"byte ({time.monotonic() - started:.0f} s)",
+        f"{name}: {done} kills, {begun} after the first file was written and {writing} within a "
+        f"write, in {rounds} runs of {len(reference)} files; {equal} of {rounds} runs equal the "
+        f"uninterrupted one byte for byte ({time.monotonic() - started:.0f} s)",
         flush=True,
     )
     return equal == rounds
