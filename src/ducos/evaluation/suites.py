@@ -22,6 +22,13 @@ IMAGES = {
 }
 """What becomes of the image of a case."""
 
+PRIORS = {
+    "none": "no monocular depth",
+    "simulated": "what a foundation model would say, made of the ground truth",
+    "wrong": "the same of a scene that is cut in four and put together crosswise",
+}
+"""Which monocular depth comes with a case; models that take none are not given any."""
+
 
 @dataclass(frozen=True)
 class SuiteCase:
@@ -43,6 +50,7 @@ class SuiteCase:
     holes: bool = False
     soft: float = 0.0
     grain: float = 0.0
+    prior: str = "none"
     sensor: str = "unknown"
     mode: str = "auto"
 
@@ -81,6 +89,15 @@ SUITES: dict[str, Suite] = {
         "heldout",
         "What weights are chosen by: held-out rendered scenes, and maps of real cameras.",
         (*_RENDERED, *_CAPTURES),
+    ),
+    "priors": Suite(
+        "priors",
+        "What a monocular depth is worth: without one, with a simulated one, with a wrong one.",
+        tuple(
+            SuiteCase(f"{prior}_prior_x{ratio}", ratio, low="area", prior=prior)
+            for prior in PRIORS
+            for ratio in (8, 16)
+        ),
     ),
 }
 

@@ -97,6 +97,7 @@ class EmbedConfig(Section):
 
     name: str = Field("", description="empty: as the recipe's file")
     trained_on: str = Field("pairs", description="what the pairs are, after their number")
+    base: str = Field("", description="network of the package that lies beside; the rest is stored")
 
 
 @dataclass(frozen=True)

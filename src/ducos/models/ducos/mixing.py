@@ -181,9 +181,13 @@ class MixingTail(nn.Module):
         guides: int = 0,
         rank: int | None = None,
     ):
-        """corrections: how often what the shrunk result misses is handed back. steepenings: how
-        often edges are made steeper, away from training. rank: channels between a 3×3 convolution and a 1×1 one that together make the maps; None:
-        one 3×3 convolution, three times the work for the same result to 2 %."""
+        """
+        Args:
+            corrections: how often what the shrunk result misses is handed back.
+            steepenings: how often edges are made steeper, away from training.
+            rank: channels between a 3×3 convolution and a 1×1 one that together make the maps;
+                None: one 3×3 convolution, three times the work for the same result to 2 %.
+        """
         super().__init__()
         for name, times in (("corrections", corrections), ("steepenings", steepenings)):
             if times < 0:

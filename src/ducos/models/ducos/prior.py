@@ -113,7 +113,8 @@ class Guess:
 
     fitted (B, 1, H, W): the prior in the measurements' unit. fit (B, 9, H, W): regressions on it,
     see `guide.fits`. rest (B, 1, h, w): what it leaves of the measurements. has (B, 1, 1, 1):
-    how far there is one that is to be trusted, in [0, 1]. The first two belong to the whole image, as of `Around`.
+    how far there is one that is to be trusted, in [0, 1]. The first two belong to the whole image,
+    as of `Around`.
     """
 
     fitted: Any
