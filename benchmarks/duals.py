@@ -18,10 +18,7 @@ cameras. One thread. A run that is finished is not repeated.
 
 import argparse
 import json
-import os
 import statistics
-import subprocess
-import sys
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
@@ -29,6 +26,8 @@ from typing import Any
 
 from ducos.evaluation import figures_by_model, find_suite, score_suite
 from ducos.evaluation.results import write_json
+from ducos.training import train
+from ducos.training.recipe import load_recipe
 from ducos.upscaling import Options
 
 WATCHED = {  # constraint -> epsilon of the preset `constrained`: near what training reaches
@@ -67,17 +66,17 @@ def main() -> None:
     for seed in range(1, options.seeds + 1):  # every way once before any way twice
         for way in WAYS:
             folder = options.out / f"{way}-{seed}"
-            train(options, way, seed, folder)
-            found[way].append({**ends(folder, way), **scored(options, folder)})
+            trained(options, way, seed, folder)
+            found[way].append({**ends(folder), **scored(options, folder)})
             print(f"{way}, seed {seed}: {found[way][-1]}", flush=True)
     table = [header(), *(row(way, runs) for way, runs in found.items())]
     print("\n".join(table))
     write_json(options.out / "duals.json", {"steps": options.steps, "runs": found})
 
 
-def train(options: argparse.Namespace, way: str, seed: int, folder: Path) -> None:
+def trained(options: argparse.Namespace, way: str, seed: int, folder: Path) -> None:
     """One run into its folder; every constraint is watched, whatever weighs it."""
-    if list(folder.glob("*/final.safetensors")):
+    if (folder / "final.safetensors").is_file():
         return
     settings: dict[str, Any] = {
         "data.crop": 128,
@@ -96,20 +95,13 @@ def train(options: argparse.Namespace, way: str, seed: int, folder: Path) -> Non
         settings |= {f"dual.{name}.multiplier": 0.0 for name in WATCHED}
     if way == "constrained":
         settings |= {f"dual.{name}.epsilon": epsilon for name, epsilon in WATCHED.items()}
-    changes = [word for key, v in settings.items() for word in ("--set", f"{key}={json.dumps(v)}")]
-    subprocess.run(
-        [sys.executable, "-m", "ducos", "train", str(options.config), "-o", str(folder), *changes],
-        env={**os.environ, "OMP_NUM_THREADS": "1"},
-        check=True,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
+    changes = [f"{key}={json.dumps(value)}" for key, value in settings.items()]
+    train(load_recipe(options.config, changes).stages[0].config, folder, quiet=True, threads=1)
 
 
-def ends(folder: Path, way: str) -> dict[str, float]:
+def ends(folder: Path) -> dict[str, float]:
     """Values of the constraints over the last half of a run, and multipliers at its end."""
-    (log,) = folder.glob("*/metrics.jsonl")
-    rows = [json.loads(line) for line in log.read_text().splitlines()]
+    rows = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
     late = [row for row in rows if row["step"] > rows[-1]["step"] / 2]
     values = {n: statistics.fmean(row[n] for row in late if n in row) for n in WATCHED}
     last = next(row for row in reversed(rows) if "multiplier_edge" in row)
@@ -120,11 +112,10 @@ def scored(options: argparse.Namespace, folder: Path) -> dict[str, float]:
     """Figures of the suite for the final weights; measured once."""
     file = folder / "figures.json"
     if not file.is_file():
-        (weights,) = folder.glob("*/final.safetensors")
         suite = find_suite("heldout")
         suite = replace(suite, cases=tuple(case for case in suite.cases if case.name in CASES))
         rows = score_suite(
-            str(weights),
+            str(folder / "final.safetensors"),
             suite,
             data=options.data,
             captures=options.captures,
