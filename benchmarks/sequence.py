@@ -102,7 +102,7 @@ def same_points(before: Known, now: Known) -> tuple[np.ndarray, np.ndarray]:
 
 
 def sequence_figures(pairs: list[FrameRef], ratio: int, holes: str) -> dict[str, np.ndarray]:
-    """By way of steadying: flicker, at one place and error in holes and where measured, means over the frames."""
+    """By way of steadying: the table's columns in holes and where measured, means of frames."""
     upscaler = Upscaler(threads=1, shift="off")
     filters = {"as made": None, "flow": Steady(), "poses": Steady()}
     rows: defaultdict[str, list[list[float]]] = defaultdict(list)
