@@ -42,11 +42,11 @@ SECONDS ?= 3600
 fuzz: .venv/dev
 	$(BIN)/python -m tests.fuzz.run --seconds $(SECONDS) $(ARGS)
 
-# Hours: 50 kills of batch and of train, with byte-equal results.
+# An hour: 50 kills of batch, train and batch on Ray, with byte-equal results.
 kill: .venv/dev
 	$(BIN)/python benchmarks/kill.py $(ARGS)
 
-# Hours: are small changes of these modules noticed?.
+# An hour or more: are small changes of these modules noticed?
 mutants: .venv/dev
 	$(BIN)/pip install --quiet -c constraints.txt -e '.[mutants]'
 	$(BIN)/python benchmarks/mutants.py $(ARGS)

@@ -59,7 +59,7 @@ class Summary:
     total: frames asked for. made, kept: written now, and found whole from an earlier run.
     remade: frames of an earlier run that do not count, by why: other "settings", other "inputs", or
     "damaged", that is missing or changed since. units: frames by what their numbers were taken for.
-    shift: by how much all depth maps were moved back, in whole pixels of the pictures.
+    shift: by how much all depth maps were moved back, in whole pixels of the images.
     """
 
     out: Path | str
@@ -114,7 +114,7 @@ def run_batch(
     Args:
         out: folder for the results, failures.csv and journal.jsonl; made if it is not there.
         suffix: of results whose pair does not name one: .png, .exr, .npz, ...
-        preview: also write preview/NAME.png, a picture of colour | input | result.
+        preview: also write preview/NAME.png, an image that shows RGB | input | result.
         cloud: also write cloud/NAME.ply, the result in space; needs the colour camera, from the
             options or from the recording.
         workers: processes, one thread each.

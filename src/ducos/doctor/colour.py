@@ -27,7 +27,7 @@ FEWEST_FRAMES = 3  # that must agree about a mirrored recording
 
 
 def check_colour(image: Floats) -> Iterator[Finding]:
-    """colour-blank, colour-dark: a picture without edges guides nothing."""
+    """colour-blank, colour-dark: an image without edges guides nothing."""
     lowest, highest = (float(x) for x in np.percentile(image, (1, 99)))
     if highest - lowest < 0.02:
         yield Finding(

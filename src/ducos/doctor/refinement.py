@@ -23,7 +23,7 @@ COLOUR_NOISE = 1e-4  # variance: fainter colours explain nothing
 
 
 class View(NamedTuple):
-    """A picture (H, W, 3) and the depth (h, w) of the same moment, valid where `valid` is."""
+    """An image (H, W, 3) and the depth (h, w) of the same moment, valid where `valid` is."""
 
     rgb: Floats
     depth: Floats

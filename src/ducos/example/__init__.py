@@ -1,4 +1,4 @@
-"""The bundled example: a rendered tabletop with an 80×60 depth map, noise and holes, and the truth.
+"""The bundled example: a rendered tabletop, an 80×60 depth map with noise and holes, ground truth.
 
 Everything in it is CC0 (see README.md beside it). `ducos demo` shows it, `ducos selftest` checks an
 installation against stored figures.
@@ -53,7 +53,7 @@ PAIRS = {
 
 
 def scores(result: "Result[Any]") -> dict[str, float]:
-    """Errors in centimetres against the truth, over all of its valid pixels."""
+    """Errors in centimetres against the ground truth, over all of its valid pixels."""
     truth = read_depth(TRUTH, unit="mm")
     error = (result.depth - truth.depth)[truth.valid] * 100
     return {"rmse_cm": float(np.sqrt(np.mean(error**2))), "mae_cm": float(np.mean(np.abs(error)))}

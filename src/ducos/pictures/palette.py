@@ -1,4 +1,4 @@
-"""Maps as pictures for people: palettes, and files that any viewer shows."""
+"""Maps as images for people: palettes, and files that any viewer shows."""
 
 import math
 from functools import cache
@@ -72,7 +72,7 @@ def _palette(name: str) -> NDArray[np.uint8]:
 
 
 def check_image_output(path: PathLike) -> str:
-    """The format that a picture will have at this path; InputError if it cannot be written."""
+    """The format that an image will have at this path; InputError if it cannot be written."""
     suffix = check_output(path).suffix.lower()
     if suffix not in _PICTURES:
         raise InputError(f"{path}: no image format has this suffix; use {', '.join(_PICTURES)}")
@@ -80,7 +80,7 @@ def check_image_output(path: PathLike) -> str:
 
 
 def write_image(path: PathLike, image: ArrayLike) -> None:
-    """Write a uint8 picture (H, W, 3) or (H, W), atomically, in the format of the suffix."""
+    """Write a uint8 image (H, W, 3) or (H, W), atomically, in the format of the suffix."""
     pixels = np.asarray(image)
     if (
         pixels.dtype != np.uint8

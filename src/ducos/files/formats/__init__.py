@@ -119,7 +119,7 @@ def format_of(source: Path) -> str | None:
 
 
 def read_picture(path: PathLike) -> AnyArray:
-    """Colour picture as stored, upright: (H, W) or (H, W, C), uint8, uint16 or float."""
+    """Colour image as stored, upright: (H, W) or (H, W, C), uint8, uint16 or float."""
     source = existing_file(path)
     name = format_of(source)
     if name == "TIFF":
