@@ -108,6 +108,7 @@ def steps(recipe: Recipe, out: Path, options: argparse.Namespace) -> Iterator[St
         for folder in runs.values()
         for part, path in finals(recipe, folder)
     }
+    candidates |= {Path(path).stem: Path(path) for path in rule.against}
     for name, path in candidates.items():
         file = out / "figures" / f"{name}.json"
         yield Step(

@@ -36,6 +36,7 @@ from ducos.files import (
     Failure,
     FramePair,
     atomic_write,
+    check_output_folder,
     check_replaced,
     inputs_of,
     on_disk,
@@ -118,7 +119,8 @@ def run_batch(
         cluster: make the frames with Ray instead of processes of this machine's own.
         unmatched: failures from before, such as `Found.unmatched`, to be listed with the rest.
         overwrite: replace files of the folder that are not results of ours; never inputs.
-        timeout: seconds that one frame may take, or the start of a worker.
+        timeout: seconds that one frame may take, or the start of a worker; of a cluster, the
+            longest time without an answer from any worker.
         source: the CSV file that lists the pairs, if there is one: it is an input, too.
         progress: called at the start and after each frame.
 
@@ -132,6 +134,7 @@ def run_batch(
     check(pairs, workers, timeout)
     options.check_depth(pairs[0].depth)
     inputs = [*inputs_of(pairs), *options.inputs, *([] if source is None else [Path(source)])]
+    check_output_folder(folder)
     check_own_files(folder, inputs)
     if cloud:
         check_clouds(pairs, names, options)
@@ -173,7 +176,7 @@ def run_batch(
         engine = (
             answers(ordered, options, workers, timeout)
             if cluster is None
-            else ray_answers(ordered, options, workers, cluster)
+            else ray_answers(ordered, options, workers, cluster, timeout)
         )
         with closing(engine) as finished:
             for frame, answer in finished:
@@ -212,7 +215,7 @@ def check_own_files(folder: Path, inputs: list[Path]) -> None:
         check_replaced([path], inputs, overwrite=True)
         if path.is_file() and path.stat().st_size and not _is_list_of_ours(path):
             raise InputError(
-                f"{path} is there and not of an earlier batch, and would be replaced; choose "
+                f"{path} exists, is not of an earlier batch and would be replaced; choose "
                 "another folder for -o"
             )
 

@@ -34,7 +34,7 @@ def evaluate(
         list[float] | None, typer.Option(help="Repeatable; default: the protocol's.")
     ] = None,
     out: Annotated[
-        Path | None, typer.Option(help="Folder for results.json, results.csv, pictures.")
+        Path | None, typer.Option(help="Folder for results.json, results.csv and images.")
     ] = None,
     predictions: Annotated[
         Path | None, typer.Option(help="Score the files of this folder instead of running a model.")
@@ -42,7 +42,7 @@ def evaluate(
     save_predictions: Annotated[
         bool, typer.Option("--save-predictions", help="Keep each prediction under --out.")
     ] = False,
-    pictures: Annotated[int, typer.Option(help="How many error-map pictures per row.")] = 0,
+    pictures: Annotated[int, typer.Option(help="Error-map images per row.")] = 0,
     suite: Annotated[
         str | None, typer.Option(help="A named list of cases instead: heldout.", rich_help_panel=OF)
     ] = None,
@@ -216,7 +216,7 @@ def reproduce_table(
         Path | None, typer.Option("-o", "--out", help="Folder; default: reproduce/NAME.")
     ] = None,
     pictures: Annotated[
-        int | None, typer.Option(help="Error-map pictures per dataset and scale.")
+        int | None, typer.Option(help="Error-map images per dataset and scale.")
     ] = None,
     images: Annotated[int, typer.Option(help="Only so many images per dataset; 0: all.")] = 0,
     timed: Annotated[

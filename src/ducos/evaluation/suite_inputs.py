@@ -15,6 +15,7 @@ from ducos.evaluation.suites import BLOCKS, SuiteCase
 from ducos.filters import gaussian
 
 SHIFT = 6  # pixels
+SPOTS = 1.0  # pixels, sigma of grain
 HOLES = 0.15  # of the map, about
 
 
@@ -40,6 +41,8 @@ def suite_input(pair: Pair, case: SuiteCase) -> SuiteInput:
     if case.soft:
         truth = softened(truth, valid, case.soft)
     seed = zlib.crc32(f"{case.name}/{pair.name}".encode())
+    if case.grain:
+        truth = grainy(truth, valid, case.grain, np.random.default_rng(seed))
     if k == 1:
         low, low_valid = truth, valid
     elif case.low == BLOCKS:
@@ -64,6 +67,15 @@ def softened(depth: Floats, valid: Mask, sigma: float) -> Floats:
     share = gaussian(valid.astype(np.float32), sigma)
     total = gaussian(np.where(valid, depth, 0).astype(np.float32), sigma)
     return np.where(valid, total / np.maximum(share, 1e-6), depth).astype(np.float32)
+
+
+def grainy(depth: Floats, valid: Mask, share: float, rng: np.random.Generator) -> Floats:
+    """depth (H, W) with noise in spots, root mean square `share` of its range."""
+    if not valid.any():
+        return depth
+    spots = gaussian(rng.normal(size=depth.shape).astype(np.float32), SPOTS)
+    spots *= share * float(np.ptp(depth[valid])) / max(float(spots.std()), 1e-6)
+    return np.where(valid, np.maximum(depth + spots, 0.5 * depth), depth).astype(np.float32)
 
 
 def block_means(depth: Floats, valid: Mask, k: int) -> tuple[Floats, Mask]:

@@ -30,7 +30,8 @@ class SuiteCase:
     data: "rendered" pairs, which have ground truth, or "captures" of cameras, whose own map is
         asked back. low: the degradation (or BLOCKS) by `ratio`; at ratio 1 the map is given whole.
     image: of IMAGES. holes: discs are cut out of the low-resolution map. soft: pixels by which the
-        ground truth is blurred, since measured depth is softer than rendered depth.
+        ground truth is blurred, since measured depth is softer than rendered depth. grain: noise
+        of the ground truth in spots, root mean square as a share of its range.
     sensor, mode: as a user would say them.
     """
 
@@ -41,6 +42,7 @@ class SuiteCase:
     image: str = "given"
     holes: bool = False
     soft: float = 0.0
+    grain: float = 0.0
     sensor: str = "unknown"
     mode: str = "auto"
 
@@ -58,6 +60,7 @@ _RENDERED = (
     *(SuiteCase(f"bicubic_x{ratio}", ratio) for ratio in (2, 4, 8, 16)),
     *(SuiteCase(f"area_x{ratio}", ratio, low="area") for ratio in (4, 8)),
     *(SuiteCase(f"soft_x{ratio}", ratio, soft=0.7) for ratio in (2, 4)),
+    *(SuiteCase(f"grainy_x{ratio}", ratio, soft=0.7, grain=0.005) for ratio in (2, 4, 8)),
     SuiteCase("nearest_x4", 4, low="nearest"),
     SuiteCase("holes_x1", 1, holes=True),
     SuiteCase("holes_x4", 4, holes=True),

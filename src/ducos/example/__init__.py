@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ducos.files import read_depth
+from ducos.files import check_output_folder, read_depth
 from ducos.upscaling import Options, default_model
 
 if TYPE_CHECKING:
@@ -63,6 +63,7 @@ def run_demo(
     out: Path, options: Options | None = None, progress: Callable[[str], None] = lambda name: None
 ) -> dict[str, dict[str, Any]]:
     """Bicubic and the chosen model on the example: for each its figures and the files written."""
+    check_output_folder(out)
     out.mkdir(parents=True, exist_ok=True)
     truth = read_depth(TRUTH, unit="mm").depth
     made: dict[str, dict[str, Any]] = {}

@@ -75,7 +75,7 @@ def check_image_output(path: PathLike) -> str:
     """The format that a picture will have at this path; InputError if it cannot be written."""
     suffix = check_output(path).suffix.lower()
     if suffix not in _PICTURES:
-        raise InputError(f"{path}: no picture has this suffix; use {', '.join(_PICTURES)}")
+        raise InputError(f"{path}: no image format has this suffix; use {', '.join(_PICTURES)}")
     return _PICTURES[suffix]
 
 
@@ -87,7 +87,7 @@ def write_image(path: PathLike, image: ArrayLike) -> None:
         or pixels.size == 0
         or not (pixels.ndim == 2 or (pixels.ndim == 3 and pixels.shape[2] == 3))
     ):
-        raise InputError(f"a picture is uint8 (H, W, 3), got {pixels.dtype} {pixels.shape}")
+        raise InputError(f"an image is uint8 (H, W, 3), got {pixels.dtype} {pixels.shape}")
     kind = check_image_output(path)
     with atomic_write(path) as temporary:
         write_pixels(temporary, pixels, kind, quality=95, exif=_remark())

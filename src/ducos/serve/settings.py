@@ -58,7 +58,7 @@ class Settings:
                 "disk limit or lower the body limit"
             )
         if self.token is not None and len(self.token) < 8:
-            raise InputError("the token is too short to guard anything; give 8 characters or more")
+            raise InputError("the token is too short to be safe; give 8 characters or more")
 
     @property
     def local(self) -> bool:

@@ -68,6 +68,9 @@ class ChooseConfig(Section):
         default_factory=list, description="whose final weights; empty: the last one's"
     )
     seeds: list[int] = Field(default_factory=list, description="of runs; empty: train.seed")
+    against: list[str] = Field(
+        default_factory=list, description="weight files that are candidates, too, such as the start"
+    )
     suite: str = Field("heldout", description="of `ducos eval --suite`")
     data: str = Field("", description="rendered pairs for it, as in `ducos eval --data`")
     captures: bool = Field(True, description="whether the rule needs captures")

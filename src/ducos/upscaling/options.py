@@ -52,8 +52,8 @@ class Options:
     mask: Any = option(None, "Image that is 0 where depth is invalid.", Path | None)
     confidence: Any = option(
         None,
-        "Image of how far each measurement is trusted: 0 to 255, floats 0 to 1, or ARKit's 0, 1, 2."
-        " Where it is 0, depth is invalid.",
+        "Image that says how far each measurement is trusted: 0 to 255, floats 0 to 1, or ARKit's"
+        " 0, 1, 2. Where it is 0, depth is invalid.",
         Path | None,
     )
     prior: Any = option(
@@ -91,28 +91,40 @@ class Options:
         str,
     )
     keep_holes: bool = option(False, "Leave holes invalid instead of filling them.", bool)
-    any_aspect: bool = option(False, "Accept differing aspect ratios.", bool)
+    any_aspect: bool = option(
+        False, "Accept a map whose aspect ratio differs from the image's.", bool
+    )
     shift: str | tuple[float, float] = option(
         "check",
-        "Where the depth lies on the colour image: pixels too far right and down, such as 12,-3;"
-        " check measures it as `ducos doctor` does and warns, auto also moves it back if sure,"
-        " off does not look.",
+        "Misalignment of the depth map: image pixels too far right and down, such as 12,-3. check"
+        " measures it as `ducos doctor` does and warns, auto also corrects it if it is sure, off"
+        " does not measure it.",
         str,
     )
     depth_intrinsics: Any = option(
-        None, "File of the depth camera, to register; see docs/cameras.md.", Path | None, IN_SPACE
+        None,
+        "Intrinsics of the depth camera, a file; for registration, see docs/cameras.md.",
+        Path | None,
+        IN_SPACE,
     )
     rgb_intrinsics: Any = option(
-        None, "File of the colour camera, in JSON, YAML, text or .npy.", Path | None, IN_SPACE
+        None,
+        "Intrinsics of the colour camera, a file: JSON, YAML, text or .npy.",
+        Path | None,
+        IN_SPACE,
     )
     extrinsics: Any = option(
         None,
-        "File, depth to colour camera; of points, from their frame, also COLMAP's images.txt.",
+        "Pose from the depth camera to the colour camera, a file; for points, from their frame to"
+        " the camera, also COLMAP's images.txt.",
         Path | None,
         IN_SPACE,
     )
     field_of_view: float | None = option(
-        None, "Horizontal degrees, for a cloud without intrinsics.", float | None, IN_SPACE
+        None,
+        "Horizontal field of view in degrees, for a cloud without intrinsics.",
+        float | None,
+        IN_SPACE,
     )
     tile: str = option(
         "auto",
@@ -123,15 +135,14 @@ class Options:
     )
     runtime: str = option(
         "auto",
-        "What computes: torch (every model), onnx (those of the package, without torch), or auto,"
-        " which takes onnx where it can: it starts faster. They agree to 1e-4 of the range.",
+        "What runs the network: torch (every model), onnx (the models of this package, without"
+        " torch), or auto, which takes onnx where it can: it starts faster. Results agree to 1e-4"
+        " of the range.",
         str,
         COMPUTING,
     )
     device: str = option("auto", "auto, cpu, cuda or mps; auto takes a GPU.", str, COMPUTING)
-    threads: int | None = option(
-        None, "Threads of the processor. Default: one per core.", int | None, COMPUTING
-    )
+    threads: int | None = option(None, "CPU threads. Default: one per core.", int | None, COMPUTING)
     accept_noncommercial: bool = option(
         False, "Use a prompt whose weights forbid commercial use.", bool, COMPUTING
     )

@@ -17,6 +17,7 @@ from ducos.blas import one_thread
 from ducos.doctor import Correction, noise_of, shift_to_undo
 from ducos.errors import InputError
 from ducos.files import DepthMap, check_sizes, is_tensor, read_colour, read_relative
+from ducos.filters import turned
 from ducos.sampling import bilinear, continued, moved
 from ducos.upscaling.consistency import disagreement, trace
 from ducos.upscaling.densify import densified, spread_over
@@ -85,7 +86,8 @@ class Upscaler:
     ) -> Result[Any]:
         """All steps in the order in which they happen."""
         self.ready_for(options)
-        image: NDArray[np.float32] = read_colour(rgb)
+        # Held once, as networks take it: (3, H, W), seen as (H, W, 3).
+        image: NDArray[np.float32] = np.moveaxis(turned(read_colour(rgb)), 0, -1)
         low, notes, warnings = measurements(image, rgb, depth, options)
         given = low
         if low.is_scattered:

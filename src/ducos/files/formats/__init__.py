@@ -102,7 +102,7 @@ def read_stored(path: PathLike, key: str | None = None) -> Stored:
         kind = "empty" if source.stat().st_size == 0 else "not a format that holds depth"
         raise InputError(
             f"{source} is {kind}; give a PNG, TIFF, EXR, NPY, NPZ, PFM or HDF5 file "
-            "(JPEG and the like are lossy pictures, not depth)"
+            "(JPEG and the like are lossy images, not depth)"
         )
     check_format(name)
     if name in READERS_IN_CHILD:

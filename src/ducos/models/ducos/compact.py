@@ -207,12 +207,13 @@ class DuCosCompact(Model):
     ) -> tuple[Tensor, list[tuple[Tensor, Tensor]]]:
         """D_1 (B, C, H/s, W/s) and the prompt's features -> all stages in one map of that size, and
         the pairs of maps for Eq. 7."""
-        size = (depth.shape[-2], depth.shape[-1])
         gathered = Gathered(self.gathered)
         gathered.add(depth)
         alignment = []
         for i, fusion in enumerate(self.fusions):
-            lifted = self.lifts[i](features[i], size)
+            # The size of the sum, which must then be there: a runtime may otherwise put it off until
+            # the end, and hold the maps of all stages until then.
+            lifted = self.lifts[i](features[i], gathered.size)
             fused, blended = fusion(lifted, depth)
             adapted = fused
             if guess is not None and self.prior is not None:
