@@ -7,7 +7,8 @@ meta.json (kind, scale_to_unit). The low-resolution map is the mean over blocks;
 of rectified frames (`exc_*`) are cut. Figures are RMSE relative to bicubic's on the same input,
 geometric means over images: without a prior, with it, with the prior of another image, and the
 prior fitted to the measurements alone. With --data, the same on held-out rendered scenes with
-simulated priors, and statistics of both kinds of priors.
+simulated priors, and statistics of both kinds of priors. --likeness tells how well a threshold can
+keep priors of other images away.
 """
 
 import argparse
@@ -24,7 +25,8 @@ from ducos.degrade import monocular
 from ducos.evaluation.reproduction.priors import RealPair, compared, real_pairs, rmse
 from ducos.files import DepthMap
 from ducos.models.ducos.around import Around
-from ducos.models.ducos.prior import Guess
+from ducos.models.ducos.guide import shrunk
+from ducos.models.ducos.prior import Guess, curve_of, likeness, polynomial
 from ducos.normalise import range_of
 from ducos.resize import fill_holes
 from ducos.upscaling import Upscaler
@@ -35,7 +37,8 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--model", default="ducos-small")
     parser.add_argument("--without", default="ducos-tiny", help="model that has no prior")
-    parser.add_argument("--data", help="folder of held-out rendered pairs")
+    parser.add_argument("--data", help="folder of held-out rendered pairs, or bench:FOLDER")
+    parser.add_argument("--likeness", action="store_true", help="only how alike priors are")
     parser.add_argument("--images", type=int, default=8, help="of the rendered pairs")
     parser.add_argument("--ratios", type=int, nargs="+", default=[8, 16])
     parser.add_argument("--json", type=Path)
@@ -43,7 +46,12 @@ def main() -> None:
     images = real_pairs(asked.folder)
     if asked.data:
         images["rendered"] = rendered(asked.data, asked.images)
-    results = {}
+    results: dict[str, dict[str, float]] = {}
+    if asked.likeness:
+        for name, pairs in images.items():
+            for ratio in asked.ratios:
+                print(f"{name} ×{ratio}: {likenesses(pairs, ratio)}", flush=True)
+        return
     tiny, small = Upscaler(asked.without, shift="off"), Upscaler(asked.model, shift="off")
     for name, pairs in images.items():
         for ratio in asked.ratios:
@@ -58,7 +66,7 @@ def main() -> None:
 
 def rendered(data: str, count: int) -> list[RealPair]:
     """Held-out scenes with simulated priors, one each."""
-    pairs = open_dataset(f"synth:{data}")
+    pairs = open_dataset(data if ":" in data else f"synth:{data}")
     chosen = np.linspace(0, len(pairs) - 1, count).round().astype(int)
     rows = []
     for index in chosen:
@@ -89,6 +97,33 @@ def score(pairs: list[RealPair], ratio: int, tiny: Upscaler, small: Upscaler) ->
         for name, result in given.items():
             ratios[name].append(rmse(result, pair.depth, pair.valid) / base)
     return {name: float(np.exp(np.mean(np.log(each)))) for name, each in ratios.items()}
+
+
+def likenesses(pairs: list[RealPair], ratio: int) -> str:
+    """Correlation of the details of measurements and prior (`prior.trust`): of their own prior,
+    least and median; of the prior of the next image and of their own mirrored, the largest."""
+    found = defaultdict(list)
+    for number, whole in enumerate(pairs):
+        pair, low = compared(whole, ratio)
+        other = np.resize(pairs[(number + 1) % len(pairs)].prior, pair.depth.shape)
+        for kind, prior in {
+            "own": pair.prior,
+            "other": other,
+            "mirrored": pair.prior[:, ::-1],
+        }.items():
+            found[kind].append(likeness_of(low, prior))
+    own = found["own"]
+    rest = "  ".join(f"{kind} {max(found[kind]):.2f}" for kind in ("other", "mirrored"))
+    return f"own {min(own):.2f}, median {np.median(own):.2f}  {rest}"
+
+
+def likeness_of(low: DepthMap, prior: np.ndarray) -> float:
+    maps = [torch.from_numpy(np.ascontiguousarray(m))[None, None] for m in (low.depth, low.valid)]
+    measured = range_of(*maps).apply(fill_holes(maps[0], maps[1]))
+    whole = torch.from_numpy(np.ascontiguousarray(prior, np.float32))[None, None]
+    small = shrunk(whole, (measured.shape[-2], measured.shape[-1]))
+    curve, _ = curve_of(small, measured, maps[1])
+    return float(likeness(polynomial(small, curve), measured, maps[1].float()))
 
 
 def fitted(rgb: np.ndarray, low: DepthMap, prior: np.ndarray) -> np.ndarray:

@@ -28,7 +28,7 @@ ROUNDS = 4  # of the fit; each trusts less what the one before explains badly
 RIDGE = 1e-3  # keeps the curve nearly linear where the measurements do not ask for more
 BEYOND = 0.25  # of the measured range: how far a fitted prior may leave it
 AROUND = 5  # side of the surroundings, in measurements, from which detail stands out
-DOUBTED, BELIEVED = 0.15, 0.35  # correlation of details: no trust below, all of it above
+DOUBTED, BELIEVED = 0.3, 0.45  # likeness of details: no trust below, all of it above
 NARROW, WIDE = 3, 7  # windows of the regressions, in measurements
 ALIGNED = 2.0  # local contrasts that the aligned prior may lie from the bicubic depth
 DEPTHS = 4  # aligned, on the prior over both windows, on colours and prior
@@ -87,6 +87,12 @@ def trust(fitted: Tensor, low: Tensor, known: Tensor) -> Tensor:
     Of another image it may fit as a whole, floors being near and walls far, but its details are
     not where theirs are.
     """
+    alike = likeness(fitted, low, known)
+    return ((alike - DOUBTED) / (BELIEVED - DOUBTED)).clamp(0, 1)
+
+
+def likeness(fitted: Tensor, low: Tensor, known: Tensor) -> Tensor:
+    """Correlation of details, which is what stands out from the surroundings; as `trust`."""
     fitted, low, weight = precise(fitted), precise(low), precise(known) + 1e-6
     count = box_mean(weight, AROUND)
     ours, theirs = (weight * (x - box_mean(weight * x, AROUND) / count) for x in (fitted, low))
@@ -95,8 +101,7 @@ def trust(fitted: Tensor, low: Tensor, known: Tensor) -> Tensor:
         return x.sum((1, 2, 3), keepdim=True)
 
     size = (total(ours**2) * total(theirs**2)).sqrt()
-    correlation = total(ours * theirs) / (size + 1e-9)
-    return ((correlation - DOUBTED) / (BELIEVED - DOUBTED)).clamp(0, 1).to(known.dtype)
+    return (total(ours * theirs) / (size + 1e-9)).to(known.dtype)
 
 
 def regressions(both: Tensor, low: Tensor, valid: Tensor | None) -> tuple[Tensor, Tensor]:
