@@ -3,11 +3,13 @@
     python scripts/static_page.py site --network
     python benchmarks/in_browser.py site                      # 640×480 from 160×120, each 5 times
     python benchmarks/in_browser.py site --megapixels 3 6 12  # time and memory of large photos
+    python benchmarks/in_browser.py --server                  # the page of `ducos serve` instead
 
 Headless Chromium opens the folder with one thread, and with the two headers that allow threads.
 Processor seconds are those of all of Chromium's processes; memory is the peak of the largest one.
 Python runs `super_resolve` with onnxruntime, one thread, `shift="off"`: the page does not look
 for a shift, either. Turns alternate, so that what else the machine does meets all alike.
+`--server` starts `ducos serve` and clicks on an example: until its result is shown.
 """
 
 import argparse
@@ -17,6 +19,8 @@ import json
 import os
 import re
 import shutil
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator, Mapping
@@ -74,28 +78,24 @@ def hosted(folder: Path, headers: Mapping[str, str]) -> Iterator[str]:
 class Browser:
     """One Chromium with the page, and what its processes use. driver: Playwright's."""
 
-    def __init__(self, driver: Any, url: str, files: dict[str, bytes]):
+    def __init__(self, driver: Any, url: str):
         before = set(below(os.getpid()))
         chromium = shutil.which("chromium")
         self.page = driver.chromium.launch(executable_path=chromium, args=FLAGS).new_page()
         self.process = min(set(below(os.getpid())) - before)
         self.page.set_default_timeout(0)
         self.page.goto(url)
+
+    def give(self, files: dict[str, bytes]) -> None:
+        """Hand the engine of the page a pair, to be worked on again and again."""
         address = "data:image/png;base64,{}".format
         given = {name: address(base64.b64encode(each).decode()) for name, each in files.items()}
         self.page.evaluate(OPENED, given)
 
     def work(self) -> tuple[float, float]:
         """Seconds and processor seconds of one frame."""
-        cpu = self.processor()
-        return self.page.evaluate(WORK), self.processor() - cpu
-
-    def processor(self) -> float:
-        ticks = 0
-        for each in (self.process, *below(self.process)):
-            fields = Path(f"/proc/{each}/stat").read_text().rpartition(")")[2].split()
-            ticks += int(fields[11]) + int(fields[12])
-        return ticks / os.sysconf("SC_CLK_TCK")
+        cpu = processor(self.process)
+        return self.page.evaluate(WORK), processor(self.process) - cpu
 
     def peak(self) -> int:
         """Megabytes of the largest process."""
@@ -113,6 +113,15 @@ def below(process: int) -> list[int]:
         for child in map(int, (task / "children").read_text().split()):
             found += [child, *below(child)]
     return found
+
+
+def processor(process: int) -> float:
+    """Processor seconds of a process and of all below it."""
+    ticks = 0
+    for each in (process, *below(process)):
+        fields = Path(f"/proc/{each}/stat").read_text().rpartition(")")[2].split()
+        ticks += int(fields[11]) + int(fields[12])
+    return ticks / os.sysconf("SC_CLK_TCK")
 
 
 def pair_of(megapixels: float | None) -> dict[str, bytes]:
@@ -141,7 +150,9 @@ def compared(folder: Path, turns: int) -> dict[str, Any]:
     with sync_playwright() as driver, hosted(folder, {}) as plain, hosted(folder, ISOLATED) as many:
         files = pair_of(None)
         names = {"one thread": plain, "with threads": many}
-        browsers = {name: Browser(driver, url, files) for name, url in names.items()}
+        browsers = {name: Browser(driver, url) for name, url in names.items()}
+        for browser in browsers.values():
+            browser.give(files)
         took = {name: [browser.work()] for name, browser in browsers.items()}
         upscaler(tof.rgb, tof.depth)
         for _ in range(turns):
@@ -166,20 +177,61 @@ def compared(folder: Path, turns: int) -> dict[str, Any]:
 def large(folder: Path, megapixels: float) -> dict[str, Any]:
     """Processor seconds and peak memory of one large photo, opening included."""
     with sync_playwright() as driver, hosted(folder, {}) as url:
-        browser = Browser(driver, url, pair_of(megapixels))
+        browser = Browser(driver, url)
+        browser.give(pair_of(megapixels))
         seconds, cpu = browser.work()
         figures = {"seconds": round(seconds, 1), "cpu": round(cpu, 1), "peak_mb": browser.peak()}
         return {"megapixels": megapixels, **figures}
+
+
+def served() -> dict[str, Any]:
+    """From the start of `ducos serve` to its page, and from a click on an example to its result:
+    seconds, and processor seconds of server and browser."""
+    begun = time.monotonic()
+    command = [sys.executable, "-m", "ducos", "serve", "--port", "0"]
+    server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    figures: dict[str, Any] = {}
+    try:
+        url = server.stdout.readline().split()[1]
+        figures["address printed"] = {"seconds": round(time.monotonic() - begun, 2)}
+        with sync_playwright() as driver:
+            browser = Browser(driver, url)
+            browser.page.wait_for_selector("#server:has-text('ready')")
+            figures["ready"] = {"seconds": round(time.monotonic() - begun, 2)}
+            for name in ("table", "tof"):
+                before = [processor(server.pid), processor(browser.process), time.monotonic()]
+                browser.page.click(f"#example-{name}")
+                words = f"{sizes(name)} → 640×480"
+                browser.page.wait_for_selector(f"#facts li:has-text('{words}')")
+                browser.page.wait_for_selector("#state:text('Done.')")
+                after = [processor(server.pid), processor(browser.process), time.monotonic()]
+                named = zip(("cpu of the server", "cpu of the browser", "seconds"), before, after)
+                figures[f"click on {name}"] = {each: round(b - a, 2) for each, a, b in named}
+    finally:
+        server.terminate()
+        server.wait()
+    return figures
+
+
+def sizes(name: str) -> str:
+    with Image.open(example.PAIRS[name].depth) as picture:
+        return "×".join(map(str, picture.size))
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("folder", type=Path)
+    parser.add_argument("folder", type=Path, nargs="?", help="that static_page.py --network wrote")
+    parser.add_argument("--server", action="store_true", help="the page of `ducos serve` instead")
     parser.add_argument("--turns", type=int, default=5)
     parser.add_argument("--megapixels", type=float, nargs="*", default=[])
     options = parser.parse_args()
+    if options.server:
+        print(json.dumps(served(), indent=1))
+        return
+    if options.folder is None:
+        parser.error("name the folder that scripts/static_page.py --network wrote, or --server")
     for megapixels in options.megapixels:
         print(json.dumps(large(options.folder, megapixels)), flush=True)
     if not options.megapixels:

@@ -7,7 +7,7 @@ const RADIUS = 2; // pixels within which it happens
 const CLOSE = 0.02; // to a surface, of the depth
 const UNSURE = 0.04; // sigma of what could be on either surface, of the depth
 const STEEPEST = 80; // degrees between a surface and the image plane
-const WAYS = [[0, 1], [1, 0], [1, 1], [1, -1]];
+const WAYS = [[0, 1], [1, 0], [1, 1], [1, -1]].map(([down, across]) => ({ down, across, length: Math.hypot(down, across) }));
 
 // depth: a plane; valid: 0 and 1; camera: { fx, fy }; sigma: a plane, and measured: 0 and 1, if the
 // model has them. Gives 0 and 1 of each pixel.
@@ -15,21 +15,16 @@ export function flyingPixels(depth, valid, camera, sigma = null, measured = null
   const { data: z, h, w } = depth;
   const tolerance = Math.tan((STEEPEST * Math.PI) / 180) / Math.sqrt(camera.fx * camera.fy);
   const flying = new Uint8Array(z.length);
+  const step = (k, y, x) => (y >= 0 && y < h && x >= 0 && x < w && valid[y * w + x] ? z[y * w + x] - z[k] : NaN);
   for (let i = 0, k = 0; i < h; i++) {
     for (let j = 0; j < w; j++, k++) {
       if (!valid[k]) continue;
       let stair = false, lonely = true;
-      for (const [down, across] of WAYS) {
-        const limit = tolerance * Math.hypot(down, across) * z[k];
-        let product = 1;
-        for (const sign of [-1, 1]) {
-          const [y, x] = [i + sign * down, j + sign * across];
-          const there = y >= 0 && y < h && x >= 0 && x < w && valid[y * w + x];
-          const step = there ? sign * (z[y * w + x] - z[k]) : NaN;
-          product *= Math.abs(step) > limit ? Math.sign(step) : 0;
-          if (Math.abs(step) <= limit) lonely = false;
-        }
-        stair ||= product > 0;
+      for (const { down, across, length } of WAYS) {
+        const limit = tolerance * length * z[k];
+        const before = -step(k, i - down, j - across), behind = step(k, i + down, j + across);
+        stair ||= (before > limit && behind > limit) || (before < -limit && behind < -limit);
+        lonely &&= !(Math.abs(before) <= limit || Math.abs(behind) <= limit);
       }
       flying[k] = stair || lonely ? 1 : 0;
     }

@@ -5,10 +5,11 @@ import { area, bicubic, bilinear, nearestIndex, spline } from "./kernels.js";
 
 export const plane = (data, h, w) => ({ data, h, w });
 
-// A plane made of the values of others, pixel by pixel.
-export function mapped(make, first, ...others) {
+// A plane made of the values of up to three others, pixel by pixel.
+export function mapped(make, first, second = first, third = first) {
   const data = new first.data.constructor(first.data.length);
-  for (let i = 0; i < data.length; i++) data[i] = make(first.data[i], ...others.map((each) => each.data[i]));
+  const [a, b, c] = [first.data, second.data, third.data];
+  for (let i = 0; i < data.length; i++) data[i] = make(a[i], b[i], c[i]);
   return plane(data, first.h, first.w);
 }
 
