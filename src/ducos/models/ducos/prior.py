@@ -19,7 +19,7 @@ from ducos.deferred import at_once, local, whole
 from ducos.models.ducos.around import Around, linear_of
 from ducos.models.ducos.guide import applied, fits, shrunk, solve
 from ducos.prompts import TinyPrompt
-from ducos.resize import Size, bilinear, pad_to_multiple
+from ducos.resize import Size, bilinear, from_cells, pad_to_multiple, to_cells
 
 DEGREE = 3  # of the curve from a prior to the measurements
 ROUNDS = 4  # of the fit; each trusts less what the one before explains badly
@@ -202,7 +202,7 @@ class PriorBranch(nn.Module):
     def start(self, guess: Guess, multiple: int) -> Any:
         """What is added to D_1, (B, C, H/s, W/s)."""
         seen = local(suggested, guess.fitted, guess, channels=DEPTHS + 1)
-        cells = F.pixel_unshuffle(pad_to_multiple(seen, multiple), self.stride)
+        cells = to_cells(pad_to_multiple(seen, multiple), self.stride)
         return self.head(cells) * guess.has
 
     def adapted(self, stage: int, depth: Any, guess: Guess) -> Any:
@@ -212,7 +212,7 @@ class PriorBranch(nn.Module):
     def lean(self, features: Any, size: Size) -> Any:
         """Logits of how far each suggested depth is followed, and of how far the result is the
         aligned prior, (B, DEPTHS + 1, H, W)."""
-        maps = F.pixel_shuffle(self.gates(features), self.stride)
+        maps = from_cells(self.gates(features), self.stride)
         return maps[..., : size[0], : size[1]]
 
 
