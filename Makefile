@@ -61,8 +61,9 @@ format: .venv/dev
 	$(BIN)/ruff format .
 
 # The embedded weights from their recipe; hours. `make weights ARGS=--dry-run` says what is left.
+RECIPE ?= configs/ducos-tiny.toml
 weights: .venv/dev
-	$(BIN)/python scripts/make_weights.py configs/ducos-tiny.toml $(if $(ASSETS),--assets $(ASSETS)) $(if $(CAPTURES),--captures $(CAPTURES)) $(ARGS)
+	$(BIN)/python scripts/make_weights.py $(RECIPE) $(if $(ASSETS),--assets $(ASSETS)) $(if $(CAPTURES),--captures $(CAPTURES)) $(ARGS)
 
 # Figures of the embedded weights, stored run by run; then the tables of README and docs/results.md.
 # make results BENCH=DIR CAPTURES=DIR HELDOUT=DIR PRIORS=DIR ONLY=lu6

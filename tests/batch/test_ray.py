@@ -14,7 +14,12 @@ from PIL import Image
 
 from ducos.batch import Cluster, run_batch
 from ducos.batch.journal import JOURNAL
-from ducos.batch.ray_engine import job_anywhere, settings_anywhere, while_they_come
+from ducos.batch.ray_engine import (
+    MOST_DEATHS,
+    job_anywhere,
+    settings_anywhere,
+    while_they_come,
+)
 from ducos.batch.worker import Job
 from ducos.errors import InputError
 from ducos.files import Found, find_pairs
@@ -172,6 +177,39 @@ def test_rows_that_do_not_come_are_not_waited_for() -> None:
     assert next(came) == rows[0]
     with pytest.raises(KeyError, match="no row"):
         next(came)
+
+
+@pytest.mark.slow
+def test_a_pair_that_kills_every_worker_is_a_failure(cluster: Any, tmp_path: Path) -> None:
+    found = recording(tmp_path / "in")
+    # Frame 3 takes seconds, so that whoever works on it is found in time.
+    large = np.random.default_rng(0).integers(0, 255, (3000, 4000, 3), np.uint8)
+    Image.fromarray(large).save(tmp_path / "in/rgb/3.png", compress_level=0)
+    killed: list[int] = []
+    done = threading.Event()
+
+    def kill_all() -> None:
+        while not done.wait(0.02):
+            for begun in (tmp_path / "out").glob(".unfinished/*/3.begun"):
+                last = int(begun.read_text().split()[-1])
+                if last not in killed:
+                    os.kill(last, signal.SIGKILL)
+                    killed.append(last)
+
+    thread = threading.Thread(target=kill_all)
+    thread.start()
+    try:
+        summary = run_batch(
+            found.pairs, tmp_path / "out", options=OPTIONS, workers=2, cluster=Cluster()
+        )
+    finally:
+        done.set()
+        thread.join()
+    assert len(killed) == MOST_DEATHS
+    assert [(each.name, each.reason.split(",")[0]) for each in summary.failures] == [
+        ("3.png", "3 workers died over it")
+    ]
+    assert summary.made == FRAMES - 1
 
 
 def test_what_a_worker_elsewhere_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,17 +2,20 @@
 
 Actors write results under their temporary names on storage that all nodes share; the driver alone
 keeps the journal and lets files take their names. A worker that dies costs Ray a retry of the
-frames it had in hand, and nothing that was finished is made again. Workers that are silent for too
-long, because they are stopped or die again and again, end the batch.
+frames it had in hand, and nothing that was finished is made again. A frame over which several
+workers died is a failure like any other; workers that are silent for too long, because they are
+stopped, end the batch.
 """
 
 import json
 import math
 import os
+import socket
 import threading
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import chdir
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +28,7 @@ if TYPE_CHECKING:
     from ducos.batch.run import Frame
 
 MOST_BLOCKS_PER_WORKER = 500  # a block is what Ray hands out, and repeats if a worker dies
+MOST_DEATHS = 3  # of workers over one frame; Ray itself would go on for ever
 
 
 @dataclass(frozen=True)
@@ -58,8 +62,24 @@ class Actor:
 
     def __call__(self, row: dict[str, Any]) -> dict[str, Any]:
         """number and job (JSON) of a frame -> number and answer (JSON)."""
-        answer = work_on(Job(**json.loads(row["job"])), self.upscaler)
+        job = Job(**json.loads(row["job"]))
+        begun = begun_list(job)
+        deaths = len(begun.read_text().splitlines()) if begun.exists() else 0
+        if deaths >= MOST_DEATHS:
+            answer = Answer(error=f"{deaths} workers died over it, as when memory runs out")
+        else:
+            if job.names:  # results go elsewhere, and this machine may not know the folder yet
+                begun.parent.mkdir(parents=True, exist_ok=True)
+            with begun.open("a") as file:
+                file.write(f"{socket.gethostname()} {os.getpid()}\n")
+            answer = work_on(job, self.upscaler)
+        begun.unlink(missing_ok=True)
         return {"number": row["number"], "answer": json.dumps(asdict(answer))}
+
+
+def begun_list(job: Job) -> Path:
+    """A file beside the unnamed result: a line of each worker that began the frame and died."""
+    return Path(job.out).with_suffix(".begun")
 
 
 def ray_answers(
@@ -159,6 +179,9 @@ def settings_anywhere(options: Options) -> dict[str, Any]:
     """Options for a worker that runs elsewhere; a model may be a name of ours."""
     plain = options.plain()
     weights = ("model",) if plain["model"] and os.path.isfile(plain["model"]) else ()
+    if options.foundation is not None and os.path.exists(options.foundation.source):
+        name, source, _ = options.foundation
+        plain["prompt"] = f"{name}={os.path.abspath(source)}"
     return whole_paths(plain, *FILES, *weights)
 
 

@@ -5,7 +5,6 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -24,15 +23,19 @@ MOST_FAILURES_SHOWN = 20
 def batch(
     options: Options,
     source: Annotated[
-        Path,
+        str,
         typer.Argument(
             help="Recording: a folder (rgb/ and depth/, NAME_rgb.* and NAME_depth.*, TUM, 7-Scenes,"
             " ScanNet, Redwood, 3D Scanner App, Stray Scanner, ARKitScenes, ROS 2 bag), a file"
             " (.sens, .r3d, .mkv, .bag, .mcap), or a CSV file with the columns rgb, depth, and"
             " maybe mask, confidence, out."
+            " Also an address such as s3://bucket/recording."
         ),
     ],
-    out: Annotated[Path, typer.Option("-o", "--out", help="Folder for the results.")],
+    out: Annotated[
+        str,
+        typer.Option("-o", "--out", help="Folder for the results, or s3://bucket/results."),
+    ],
     suffix: Annotated[
         str, typer.Option(help="Format of the results: .png, .exr, .npz, .npy, .tif, .pfm, .h5")
     ] = ".png",
@@ -79,27 +82,28 @@ def batch(
     Example: ducos batch recording -o sharp --suffix .exr --workers 4
     """
     cluster = cluster_of(engine, address, worker_cpus, worker_gpus)
+    from ducos.batch import opened_places, run_batch
     from ducos.captures import find_frames
 
-    found = find_frames(source)
-    from ducos.batch import run_batch
-
-    with progress_bar(quiet=as_json) as progress, resumable():
-        summary = run_batch(
-            found.pairs,
-            out,
-            options=options,
-            suffix=suffix,
-            preview=preview,
-            cloud=cloud,
-            workers=default_workers() if workers is None else workers,
-            cluster=cluster,
-            unmatched=found.unmatched,
-            overwrite=overwrite,
-            timeout=timeout,
-            source=source,
-            progress=progress,
-        )
+    with opened_places(source, out) as (recording, results, places):
+        found = find_frames(recording)
+        with progress_bar(quiet=as_json) as progress, resumable():
+            summary = run_batch(
+                found.pairs,
+                results,
+                options=options,
+                suffix=suffix,
+                preview=preview,
+                cloud=cloud,
+                workers=default_workers() if workers is None else workers,
+                cluster=cluster,
+                unmatched=found.unmatched,
+                overwrite=overwrite,
+                timeout=timeout,
+                source=recording,
+                places=places,
+                progress=progress,
+            )
     if found.layout == "tum" and options.unit == "auto" and options.scale is None:
         summary.warnings.append(
             "TUM's own recordings store 5000 steps per metre: if this is one, pass --scale 0.0002"
@@ -208,4 +212,4 @@ def tell(summary: "Summary") -> None:
     for failure in summary.failures[:MOST_FAILURES_SHOWN]:
         print(f"{failure.name}: {failure.reason}", file=sys.stderr)
     if summary.failures:
-        print(f"all that failed: {summary.out / 'failures.csv'}", file=sys.stderr)
+        print(f"all that failed: {summary.out}/failures.csv", file=sys.stderr)

@@ -167,7 +167,7 @@ def evaluate_suite(
         console.print(f"wrote {out}/results.json", highlight=False)
 
 
-@takes_options("tile", "device", "threads")
+@takes_options("tile", "device", "threads", "accept_noncommercial")
 def reproduce_table(
     options: Options,
     name: Annotated[
@@ -195,6 +195,20 @@ def reproduce_table(
     weights: Annotated[
         list[str] | None,
         typer.Option(help="METHOD=FILE or METHOD=FILE@SCALE, such as dctnet=x8.safetensors@8."),
+    ] = None,
+    prompt: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="For prompts: also measure ducos-small with this model's depth, NAME or"
+            " NAME=WEIGHTS as in `ducos upscale`, repeatable."
+        ),
+    ] = None,
+    priors: Annotated[
+        Path | None,
+        typer.Option(
+            help="For prompts: folder of real images with stored outputs, NAME/rgb.png, depth.png,"
+            " mono.png, meta.json; see docs/reproduce.md."
+        ),
     ] = None,
     scale: Annotated[list[float] | None, typer.Option(help="Instead of the table's.")] = None,
     protocol: Annotated[str | None, typer.Option(help="Instead of the table's.")] = None,
@@ -232,6 +246,8 @@ def reproduce_table(
             places=dataset or [],
             models=model or [],
             weights=weights or [],
+            prompts=prompt or [],
+            priors=priors,
             scales=scale or [],
             protocol=protocol,
             options=options,
@@ -246,6 +262,6 @@ def reproduce_table(
         return
     print(report_as_text(report))
     plot = " and plot.png" if (folder / "plot.png").is_file() else ""
-    print(f"wrote table.txt, table.csv, table.tex{plot} into {folder}")
+    print(f"wrote table.txt, .csv, .tex, .json{plot} into {folder}")
     if report.pictures:
         print(f"{len(report.pictures)} error-map sheets, first {report.pictures[0]}")

@@ -10,7 +10,7 @@ from ducos.errors import InputError
 from ducos.upscaling import Options, default_model, find_weights, model_rows
 
 MEGABYTE = 10**6
-OWN = ("model", "device", "threads", "tile", "accept_noncommercial")
+OWN = ("model", "prompt", "device", "threads", "tile", "accept_noncommercial")
 """Options that the server decides; of these a client may only choose a listed model."""
 
 

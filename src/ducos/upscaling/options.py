@@ -16,6 +16,7 @@ from ducos.doctor import parse_shift
 from ducos.errors import InputError
 from ducos.files import existing_file, given_meaning, is_points
 from ducos.hints import MODES, SENSORS, check_sensor, mode_of
+from ducos.upscaling.foundation import Foundation, foundation_of
 from ducos.upscaling.weights import default_model, find_weights
 
 MEMORY: dict[str, int | None] = {"auto": 10**9, "off": None}
@@ -61,6 +62,13 @@ class Options:
         " MoGe ...): an image, .npy or .exr of any size, inverse or not. For ducos-small, which"
         " is then the default.",
         Path | None,
+    )
+    prompt: str | None = option(
+        None,
+        "Foundation model whose depth of the colour image becomes the prior: depth-anything-v2-s,"
+        " -b or -l, which see the shorter side at 518 pixels. Weights come from the hub; or"
+        " NAME=PLACE: the authors' file, a folder, another id of the hub.",
+        str | None,
     )
     mode: str = option(
         "auto",
@@ -159,6 +167,9 @@ class Options:
         for name in FILES:
             if is_name(getattr(self, name)):
                 existing_file(getattr(self, name))
+        if self.prior is not None and self.prompt is not None:
+            raise InputError("got a prior and a prompt, which makes one; give one of them")
+        self.foundation  # noqa: B018, refuses what is none
         if self.extrinsics is not None or self.depth_intrinsics is not None:
             needs = (self.rgb_intrinsics, self.extrinsics)
             if None in needs:
@@ -172,14 +183,23 @@ class Options:
     @property
     def chosen_model(self) -> Any:
         """The model that runs: the one asked for, or the default for what is given."""
-        return default_model(prior=self.prior is not None) if self.model is None else self.model
+        has_prior = self.prior is not None or self.prompt is not None
+        return default_model(prior=has_prior) if self.model is None else self.model
+
+    @property
+    def foundation(self) -> Foundation | None:
+        """The foundation model that makes the prior."""
+        if self.prompt is None:
+            return None
+        return foundation_of(self.prompt, accept_noncommercial=self.accept_noncommercial)
 
     @property
     def inputs(self) -> list[Path]:
         """Files that these options name: masks, cameras, weights."""
         named = [getattr(self, name) for name in FILES]
         weights = find_weights(self.model) if is_name(self.model) else None
-        return [Path(value) for value in (*named, weights) if is_name(value)]
+        prompt = self.foundation.file if self.foundation else None
+        return [Path(value) for value in (*named, weights, prompt) if is_name(value)]
 
     @property
     def registers(self) -> bool:
