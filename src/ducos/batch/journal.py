@@ -10,7 +10,7 @@ import json
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from ducos.errors import InputError
 from ducos.files import atomic_write, on_disk
 
 JOURNAL = "journal.jsonl"
+FAILURES = "failures.csv"
 UNFINISHED = ".unfinished"
 SET_ASIDE = "journal.damaged"
 
@@ -28,7 +29,8 @@ class Record:
 
     out: its name below the folder. files: SHA-256 of each file written for it, by name.
     settings: all that decides the bytes beside the inputs. inputs: length and time of change of
-    each input file. unit, scale: what the input's numbers were taken for.
+    each input file. unit, scale: what the input's numbers were taken for. lengths: of the files, if
+    they were sent elsewhere.
     """
 
     out: str
@@ -37,13 +39,19 @@ class Record:
     inputs: dict[str, list[int]]
     unit: str = ""
     scale: float = 1.0
+    lengths: dict[str, int] = field(default_factory=dict)
 
 
 class Journal:
-    """The records of one folder, held by one batch at a time."""
+    """The records of one folder, held by one batch at a time.
 
-    def __init__(self, folder: Path):
+    elsewhere: lengths of the files where the results are sent, by name. They are not read again, so
+    a result that is there counts if it has its length.
+    """
+
+    def __init__(self, folder: Path, elsewhere: Mapping[str, int] | None = None):
         self.folder = folder
+        self.elsewhere = elsewhere
         self.path = folder / JOURNAL
         found, self.damaged = _records(self.path)
         self.records = {record.out: record for record in found}
@@ -76,11 +84,14 @@ class Journal:
             return "settings"
         if stored.inputs != wanted.inputs:
             return "inputs"
-        whole = all(
-            name in stored.files and digest_of(self.folder / name) == stored.files[name]
-            for name in wanted.files
-        )
+        whole = all(name in stored.files and self.whole(stored, name) for name in wanted.files)
         return "done" if whole else "damaged"
+
+    def whole(self, record: Record, name: str) -> bool:
+        """Whether a file of a record is what was written then."""
+        if self.elsewhere is None:
+            return digest_of(self.folder / name) == record.files[name]
+        return name in record.lengths and self.elsewhere.get(name) == record.lengths[name]
 
 
 def _records(path: Path) -> tuple[list[Record], list[bytes]]:
@@ -96,7 +107,7 @@ def _records(path: Path) -> tuple[list[Record], list[bytes]]:
 
 def _checked(record: Record) -> Record:
     """The record, if each of its fields is of its kind."""
-    tables = (record.files, record.settings, record.inputs)
+    tables = (record.files, record.settings, record.inputs, record.lengths)
     whole = isinstance(record.out, str) and all(isinstance(table, dict) for table in tables)
     if not whole or not all(isinstance(digest, str) for digest in record.files.values()):
         raise TypeError("a field of another kind")

@@ -17,6 +17,7 @@ from typing import Any
 
 from ducos import __version__
 from ducos.batch.journal import (
+    FAILURES,
     JOURNAL,
     SET_ASIDE,
     UNFINISHED,
@@ -27,6 +28,7 @@ from ducos.batch.journal import (
     stamps_of,
 )
 from ducos.batch.ray_engine import Cluster, ray_answers
+from ducos.batch.storage import Places, Returns, at_hand, used_often
 from ducos.batch.worker import Answer, Job, Worker
 from ducos.captures import FrameRef, read_frame
 from ducos.doctor import Correction
@@ -36,15 +38,15 @@ from ducos.files import (
     Failure,
     FramePair,
     atomic_write,
+    check_output_folder,
     check_replaced,
     inputs_of,
     on_disk,
     picture_size,
     result_names,
 )
-from ducos.upscaling import Options, default_model, find_weights
+from ducos.upscaling import Options, find_weights
 
-FAILURES = "failures.csv"
 CLOUDS = "cloud"
 FRAME_SECONDS = 600.0
 """What a frame may take by default."""
@@ -57,10 +59,10 @@ class Summary:
     total: frames asked for. made, kept: written now, and found whole from an earlier run.
     remade: frames of an earlier run that do not count, by why: other "settings", other "inputs", or
     "damaged", that is missing or changed since. units: frames by what their numbers were taken for.
-    shift: by how much all depth maps were moved back, in whole pixels of the pictures.
+    shift: by how much all depth maps were moved back, in whole pixels of the images.
     """
 
-    out: Path
+    out: Path | str
     total: int
     made: int = 0
     kept: int = 0
@@ -104,6 +106,7 @@ def run_batch(
     overwrite: bool = False,
     timeout: float = FRAME_SECONDS,
     source: str | Path | None = None,
+    places: Places | None = None,
     progress: Callable[[Summary], None] | None = None,
 ) -> Summary:
     """Super-resolve pairs into a folder; what an earlier run finished there is kept.
@@ -111,15 +114,17 @@ def run_batch(
     Args:
         out: folder for the results, failures.csv and journal.jsonl; made if it is not there.
         suffix: of results whose pair does not name one: .png, .exr, .npz, ...
-        preview: also write preview/NAME.png, a picture of colour | input | result.
+        preview: also write preview/NAME.png, an image that shows RGB | input | result.
         cloud: also write cloud/NAME.ply, the result in space; needs the colour camera, from the
             options or from the recording.
         workers: processes, one thread each.
         cluster: make the frames with Ray instead of processes of this machine's own.
         unmatched: failures from before, such as `Found.unmatched`, to be listed with the rest.
         overwrite: replace files of the folder that are not results of ours; never inputs.
-        timeout: seconds that one frame may take, or the start of a worker.
+        timeout: seconds that one frame may take, or the start of a worker; of a cluster, the
+            longest time without an answer from any worker.
         source: the CSV file that lists the pairs, if there is one: it is an input, too.
+        places: where recording and results really are, if not here: see `storage`.
         progress: called at the start and after each frame.
 
     One bad pair does not stop the rest: it is listed in the summary and in failures.csv. An
@@ -132,12 +137,16 @@ def run_batch(
     check(pairs, workers, timeout)
     options.check_depth(pairs[0].depth)
     inputs = [*inputs_of(pairs), *options.inputs, *([] if source is None else [Path(source)])]
+    check_output_folder(folder)
     check_own_files(folder, inputs)
-    if cloud:
-        check_clouds(pairs, names, options)
-    from ducos.doctor import rig_shift
+    from ducos.doctor import rig_shift, spread_out
 
-    shift, doubts = rig_shift(pairs, options.shift, options.unit, options.scale)
+    if places is not None:
+        places = replace(places, shared=used_often(pairs))
+    with at_hand(places, inputs_of(spread_out(pairs))):
+        if cloud:
+            check_clouds(pairs, names, options)
+        shift, doubts = rig_shift(pairs, options.shift, options.unit, options.scale)
     options = replace(options, shift=(shift.x, shift.y))
     settings = settings_of(options)
     try:
@@ -145,9 +154,15 @@ def run_batch(
     except OSError as problem:
         raise InputError(f"{folder} cannot be the folder of results: {problem}") from None
     with claimed(folder), workshop_in(folder) as workshop:
-        journal = Journal(folder)
+        returns = None
+        if places is not None and places.results is not None:
+            returns = Returns(places.results, folder)
+        journal = Journal(folder, None if returns is None else returns.lengths)
         summary = Summary(
-            folder, len(pairs) + len(unmatched), failures=list(unmatched), shift=shift
+            folder if returns is None else returns.store.address,
+            len(pairs) + len(unmatched),
+            failures=list(unmatched),
+            shift=shift,
         )
         summary.warnings += doubts
         if shift.warns:
@@ -158,13 +173,17 @@ def run_batch(
                 f"{SET_ASIDE}; their frames are made again"
             )
         frames = [
-            planned(pair, name, workshop / str(number), settings, preview, cloud)
+            planned(pair, name, workshop / str(number), settings, preview, cloud, places)
             for number, (pair, name) in enumerate(zip(pairs, names))
         ]
         targets = [folder / name for frame in frames for name in frame.files]
         known = {folder / name for record in journal.records.values() for name in record.files}
         check_replaced(targets, inputs, overwrite=True)
         check_replaced([path for path in targets if path not in known], (), overwrite=overwrite)
+        if returns is not None and not overwrite:
+            returns.check_replaced(
+                name for frame in frames for name in frame.files if folder / name not in known
+            )
         (folder / FAILURES).unlink(missing_ok=True)  # it tells of the last run only
         to_do = without_done(frames, journal, summary)
         if progress:
@@ -173,21 +192,26 @@ def run_batch(
         engine = (
             answers(ordered, options, workers, timeout)
             if cluster is None
-            else ray_answers(ordered, options, workers, cluster)
+            else ray_answers(ordered, options, workers, cluster, timeout)
         )
         with closing(engine) as finished:
             for frame, answer in finished:
                 trouble = answer.error or publish(frame, answer, journal)
                 if trouble:
-                    failure = Failure(frame.record.out, frame.job.rgb, frame.job.depth, trouble)
-                    summary.failures.append(failure)
+                    words = (frame.job.rgb, frame.job.depth, trouble)
+                    told = words if places is None else map(places.told, words)
+                    summary.failures.append(Failure(frame.record.out, *told))
                 else:
                     summary.made += 1
+                    if returns is not None:
+                        returns.keep()
                 if progress:
                     progress(summary)
         account_units(summary, journal, names, options)
         if summary.failures:
             write_failures(folder / FAILURES, summary.failures)
+        if returns is not None:
+            returns.keep(now=True)
     summary.seconds = time.monotonic() - started
     return summary
 
@@ -212,7 +236,7 @@ def check_own_files(folder: Path, inputs: list[Path]) -> None:
         check_replaced([path], inputs, overwrite=True)
         if path.is_file() and path.stat().st_size and not _is_list_of_ours(path):
             raise InputError(
-                f"{path} is there and not of an earlier batch, and would be replaced; choose "
+                f"{path} exists, is not of an earlier batch and would be replaced; choose "
                 "another folder for -o"
             )
 
@@ -249,10 +273,12 @@ def settings_of(options: Options) -> dict[str, Any]:
     from ducos.upscaling import Upscaler, chosen_runtime  # mistakes need not wait for libraries
 
     Upscaler(**options.plain())
-    name = default_model() if options.model is None else str(options.model)
+    name = str(options.chosen_model)
     weights = find_weights(name)
     digest = None if weights is None else digest_of(weights)
     decided = {"model": name, "weights": digest, "runtime": chosen_runtime(options)}
+    if options.foundation is not None and options.foundation.file is not None:
+        decided["prompt_weights"] = digest_of(options.foundation.file)
     return {**options.plain(), **decided, "ducos": __version__}
 
 
@@ -272,7 +298,13 @@ def workshop_in(folder: Path) -> Iterator[Path]:
 
 
 def planned(
-    pair: FramePair, name: str, unnamed: Path, settings: dict[str, Any], preview: bool, cloud: bool
+    pair: FramePair,
+    name: str,
+    unnamed: Path,
+    settings: dict[str, Any],
+    preview: bool,
+    cloud: bool,
+    places: Places | None = None,
 ) -> Frame:
     """The job of one pair, and its record as far as it is known before the work."""
     files = {name: unnamed.with_name(unnamed.name + PurePosixPath(name).suffix)}
@@ -298,6 +330,8 @@ def planned(
         preview=str(picture) if picture else None,
         cloud=str(points) if points else None,
         place=place,
+        places=None if places is None else places.plain(),
+        names={} if places is None else {str(path): name for name, path in files.items()},
     )
     files_in = {"rgb": pair.rgb, "depth": pair.depth, "mask": pair.mask}
     if pair.confidence:
@@ -367,9 +401,15 @@ def answers(
 
 def publish(frame: Frame, answer: Answer, journal: Journal) -> str | None:
     """Note the frame in the journal, then let its files take their names; returns what failed."""
+    record = replace(frame.record, unit=answer.unit, scale=answer.scale)
     try:
+        if answer.sent:
+            digests = {name: digest for name, (digest, _) in answer.sent.items()}
+            lengths = {name: length for name, (_, length) in answer.sent.items()}
+            journal.add(replace(record, files=digests, lengths=lengths))
+            return None
         digests = {name: digest_of(path) or "" for name, path in frame.files.items()}
-        journal.add(replace(frame.record, files=digests, unit=answer.unit, scale=answer.scale))
+        journal.add(replace(record, files=digests))
         for name, path in frame.files.items():
             target = journal.folder / name
             target.parent.mkdir(parents=True, exist_ok=True)

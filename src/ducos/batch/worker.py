@@ -13,10 +13,11 @@ import sys
 import tempfile
 import threading
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
+from ducos.batch.storage import Places, at_hand, send
 from ducos.children import ONE_THREAD, environment, python_module
 from ducos.errors import InputError
 from ducos.upscaling import Options
@@ -32,6 +33,8 @@ class Job:
     """One pair with the temporary names of its results.
 
     place: of a frame inside a recording: its source, layout and key, see `FrameRef`.
+    places, names: if recording or results are elsewhere: `storage.Places`, and under which names
+    the results are sent there, by their names here.
     """
 
     rgb: str
@@ -42,15 +45,21 @@ class Job:
     preview: str | None
     cloud: str | None = None
     place: dict[str, Any] | None = None
+    places: dict[str, Any] | None = None
+    names: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Answer:
-    """Of a job: what the input's numbers were taken for, or what went wrong."""
+    """Of a job: what the input's numbers were taken for, or what went wrong.
+
+    sent: of results that were sent elsewhere: SHA-256 and length, by name.
+    """
 
     unit: str = ""
     scale: float = 0.0
     error: str | None = None
+    sent: dict[str, tuple[str, int]] = field(default_factory=dict)
 
 
 class Worker:
@@ -156,18 +165,23 @@ def serve(requests: IO[str], answers: IO[str]) -> None:
 
 def work_on(job: Job, upscaler: "Upscaler") -> Answer:
     """Super-resolve one pair; whatever goes wrong with it must not end the process."""
+    places = None if job.places is None else Places(**job.places)
     try:
-        result = result_of(job, upscaler)
+        with at_hand(places, (job.rgb, job.depth, job.mask, job.confidence)):
+            result = result_of(job, upscaler)
+        if job.names:  # a machine that has not seen the folder yet
+            Path(job.out).parent.mkdir(parents=True, exist_ok=True)
         result.save(job.out)
         if job.preview:
             result.preview(job.preview)
         if job.cloud:
             result.cloud().save(job.cloud)
+        sent = send(places, job.names)
     except InputError as problem:
         return Answer(error=str(problem))
     except Exception as problem:
         return Answer(error=f"{type(problem).__name__}: {problem}")
-    return Answer(result.low.unit, result.low.scale)
+    return Answer(result.low.unit, result.low.scale, sent=sent)
 
 
 def result_of(job: Job, upscaler: "Upscaler") -> "Result[Any]":

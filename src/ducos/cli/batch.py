@@ -5,7 +5,6 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -24,28 +23,33 @@ MOST_FAILURES_SHOWN = 20
 def batch(
     options: Options,
     source: Annotated[
-        Path,
+        str,
         typer.Argument(
             help="Recording: a folder (rgb/ and depth/, NAME_rgb.* and NAME_depth.*, TUM, 7-Scenes,"
             " ScanNet, Redwood, 3D Scanner App, Stray Scanner, ARKitScenes, ROS 2 bag), a file"
             " (.sens, .r3d, .mkv, .bag, .mcap), or a CSV file with the columns rgb, depth, and"
             " maybe mask, confidence, out."
+            " Also an address such as s3://bucket/recording."
         ),
     ],
-    out: Annotated[Path, typer.Option("-o", "--out", help="Folder for the results.")],
+    out: Annotated[
+        str,
+        typer.Option("-o", "--out", help="Folder for the results, or s3://bucket/results."),
+    ],
     suffix: Annotated[
         str, typer.Option(help="Format of the results: .png, .exr, .npz, .npy, .tif, .pfm, .h5")
     ] = ".png",
     preview: Annotated[
         bool,
         typer.Option(
-            "--preview", help="Also write pictures, in OUT/preview: maps, crops, an edge profile."
+            "--preview",
+            help="Also write overview images to OUT/preview: maps, crops, an edge profile.",
         ),
     ] = False,
     cloud: Annotated[
         bool,
         typer.Option(
-            "--cloud", help="Also write point clouds, OUT/cloud/NAME.ply; needs the camera."
+            "--cloud", help="Also write point clouds to OUT/cloud/NAME.ply; needs the intrinsics."
         ),
     ] = False,
     workers: Annotated[
@@ -60,13 +64,16 @@ def batch(
         str, typer.Option(help="local (processes) or ray (a cluster, see docs/cluster.md).")
     ] = "local",
     address: Annotated[
-        str | None, typer.Option(help="Of a running Ray cluster. Default: one on this machine.")
+        str | None,
+        typer.Option(help="Address of a running Ray cluster. Default: start one on this machine."),
     ] = None,
     worker_cpus: Annotated[float, typer.Option(help="Ray: CPUs of each worker.")] = 1.0,
-    worker_gpus: Annotated[float, typer.Option(help="Ray: GPUs of each, also 0.25.")] = 0.0,
+    worker_gpus: Annotated[
+        float, typer.Option(help="Ray: GPUs of each worker; fractions such as 0.25 share one.")
+    ] = 0.0,
     as_json: Json = False,
 ) -> None:
-    """Super-resolve many pairs. Run it again after any interruption: it goes on where it was.
+    """Super-resolve many pairs. After an interruption, run it again: it continues.
 
     A bad pair does not stop the rest: OUT/failures.csv lists it, and the exit code is 1.
 
@@ -75,27 +82,28 @@ def batch(
     Example: ducos batch recording -o sharp --suffix .exr --workers 4
     """
     cluster = cluster_of(engine, address, worker_cpus, worker_gpus)
+    from ducos.batch import opened_places, run_batch
     from ducos.captures import find_frames
 
-    found = find_frames(source)
-    from ducos.batch import run_batch
-
-    with progress_bar(quiet=as_json) as progress, resumable():
-        summary = run_batch(
-            found.pairs,
-            out,
-            options=options,
-            suffix=suffix,
-            preview=preview,
-            cloud=cloud,
-            workers=default_workers() if workers is None else workers,
-            cluster=cluster,
-            unmatched=found.unmatched,
-            overwrite=overwrite,
-            timeout=timeout,
-            source=source,
-            progress=progress,
-        )
+    with opened_places(source, out) as (recording, results, places):
+        found = find_frames(recording)
+        with progress_bar(quiet=as_json) as progress, resumable():
+            summary = run_batch(
+                found.pairs,
+                results,
+                options=options,
+                suffix=suffix,
+                preview=preview,
+                cloud=cloud,
+                workers=default_workers() if workers is None else workers,
+                cluster=cluster,
+                unmatched=found.unmatched,
+                overwrite=overwrite,
+                timeout=timeout,
+                source=recording,
+                places=places,
+                progress=progress,
+            )
     if found.layout == "tum" and options.unit == "auto" and options.scale is None:
         summary.warnings.append(
             "TUM's own recordings store 5000 steps per metre: if this is one, pass --scale 0.0002"
@@ -159,20 +167,28 @@ def progress_bar(*, quiet: bool) -> Iterator[Callable[["Summary"], None] | None]
         TextColumn("{task.fields[rate]}"),
         TimeRemainingColumn(elapsed_when_finished=True),
     )
-    with Progress(*columns, console=Console(stderr=True)) as bar:
-        task = bar.add_task("super-resolving", total=None, rate="")
-        before: int | None = None
+    bar = Progress(*columns, console=Console(stderr=True))
+    task = bar.add_task("super-resolving", total=None, rate="")
+    before: int | None = None
 
-        def show(summary: "Summary") -> None:
-            nonlocal before
-            if before is None:  # the first call: now it is known what is to do
-                before = summary.finished
-                bar.reset(task, total=summary.total - before)
-            done, elapsed = summary.finished - before, bar.tasks[task].elapsed
-            rate = f"{done / elapsed:.2f} frames/s" if done and elapsed else ""
-            bar.update(task, completed=done, rate=rate)
+    def show(summary: "Summary") -> None:
+        nonlocal before
+        if before is None:  # the first call: now it is known what is to do
+            before = summary.finished
+            bar.start()
+            bar.reset(task, total=summary.total - before)
+        done, elapsed = summary.finished - before, bar.tasks[task].elapsed
+        rate = f"{done / elapsed:.2f} frames/s" if done and elapsed else ""
+        bar.update(task, completed=done, rate=rate)
 
+    if bar.console.is_interactive:  # else a mistake would be said below a bar that never moved
+        bar.start()
+    try:
         yield show
+    finally:
+        bar.live.transient = before is None
+        if bar.live.is_started:
+            bar.stop()
 
 
 def tell(summary: "Summary") -> None:
@@ -196,4 +212,4 @@ def tell(summary: "Summary") -> None:
     for failure in summary.failures[:MOST_FAILURES_SHOWN]:
         print(f"{failure.name}: {failure.reason}", file=sys.stderr)
     if summary.failures:
-        print(f"all that failed: {summary.out / 'failures.csv'}", file=sys.stderr)
+        print(f"all that failed: {summary.out}/failures.csv", file=sys.stderr)

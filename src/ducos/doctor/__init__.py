@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ducos.doctor.recording import RecordingReport, examine_recording
     from ducos.doctor.refinement import View
     from ducos.doctor.registration import common_misalignment, misalignment
-    from ducos.doctor.rig import rig_shift
+    from ducos.doctor.rig import rig_shift, spread_out
     from ducos.doctor.shift_option import Correction, parse_shift
 else:
     __getattr__, __dir__, __all__ = doors(__name__)

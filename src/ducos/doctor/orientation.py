@@ -1,4 +1,4 @@
-"""Whether a depth map lies on its picture as it is, or would if it were mirrored or turned.
+"""Whether a depth map lies on its image as it is, or would if it were mirrored or turned.
 
 Around the jumps of the depth, how much of it is a linear function of the colours? On the right
 picture half to nine tenths of it; on a mirrored one colours change elsewhere than depth does, and

@@ -39,7 +39,7 @@ SIGMAS = 2.0  # of the noise: how far a faithful result may lie from a measureme
 EDGE = 12.0  # of the noise: measurements around that differ by more are an edge, not noise
 FINER = 1.1  # ratio from which there are more pixels than measurements, and edges to place
 STEEP = 0.8  # of the local contrast: a change over 3 pixels that is surely an edge
-OPERATOR = 0.02  # of the range of the measurements around: how maps are shrunk is not quite known
+OPERATOR = 0.02  # of the range of the measurements around: how sensors shrink is not quite known
 
 
 def hand_back(
@@ -121,18 +121,19 @@ def moved_by(
 
 
 def tolerated(around: Around, noise: Tensor | None) -> Tensor:
-    """How far a faithful result, shrunk by area, may lie from each measurement, (B, 1, h, w).
+    """How far a faithful result, shrunk, may lie from each measurement, (B, 1, h, w).
 
     noise (B, 1, 1, 1) or (B, 1, h, w): one standard deviation; it may be taken away where the
     measurements differ by no more than noise does, not at edges. Sensors do not all take the mean
-    over a pixel's area; what else they may do (bicubic, a point) shows where depth changes, and not
-    at ratio 1.
+    over a pixel's area; what else they may do shows where depth changes, and not at ratio 1. Only a
+    map that was resampled with bicubic is surely known: programs all do the same there.
     """
     low = around.low
     highest, lowest = F.max_pool2d(low, 3, 1, 1), -F.max_pool2d(-low, 3, 1, 1)
     grown = 1 - 1 / around.ratio.prod().clamp_min(1)
     spread = highest - lowest
-    tolerance = OPERATOR * grown * spread
+    unsure = 1 - around.shrinking[:, 1, None, None, None]
+    tolerance = OPERATOR * unsure * grown * spread
     if noise is None:
         return tolerance
     noise = noise.clamp_min(1e-9)
@@ -180,8 +181,13 @@ class MixingTail(nn.Module):
         guides: int = 0,
         rank: int | None = None,
     ):
-        """rank: channels between a 3×3 convolution and a 1×1 one that together make the maps; None:
-        one 3×3 convolution, three times the work for the same result to 2 %."""
+        """
+        Args:
+            corrections: how often what the shrunk result misses is handed back.
+            steepenings: how often edges are made steeper, away from training.
+            rank: channels between a 3×3 convolution and a 1×1 one that together make the maps;
+                None: one 3×3 convolution, three times the work for the same result to 2 %.
+        """
         super().__init__()
         for name, times in (("corrections", corrections), ("steepenings", steepenings)):
             if times < 0:
@@ -236,7 +242,7 @@ class MixingTail(nn.Module):
             depth = kept(corrected, over=depth)
         depth = local(within_reach, depth, around, channels=1)
         aux = {"sigma": sigma} if guess is None else {"sigma": sigma, "leaned": leaned}
-        if self.steepenings:
+        if self.steepenings and not self.training:  # taught through it, a network undoes it
             steeper = partial(steepened, self.steepenings)
             depth = kept(local(steeper, depth, around, channels=1, reach=self.steepenings))
         if tolerance is not None:
