@@ -31,9 +31,18 @@ def cluster() -> Iterator[Any]:
     import ray
     from ray.cluster_utils import Cluster as Nodes
 
-    nodes = Nodes(initialize_head=True, head_node_args={"num_cpus": 2})
-    nodes.add_node(num_cpus=2)
-    ray.init(address=nodes.address, logging_level="ERROR", log_to_driver=False)
+    for attempt in range(1, 6):  # Ray gives each process 30 s, too little under load
+        nodes = Nodes()
+        try:
+            nodes.add_node(num_cpus=2)
+            nodes.add_node(num_cpus=2)
+            ray.init(address=nodes.address, logging_level="ERROR", log_to_driver=False)
+            break
+        except Exception as problem:
+            ray.shutdown()
+            nodes.shutdown()
+            if "timed out" not in str(problem) or attempt == 5:
+                raise
     yield nodes
     ray.shutdown()
     nodes.shutdown()
@@ -56,6 +65,9 @@ def recording(folder: Path, bad: bool = False) -> Found:
 
 def bytes_of(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in sorted(folder.glob("*.png"))}
+
+
+pytestmark = pytest.mark.timeout(900)
 
 
 @pytest.mark.slow
