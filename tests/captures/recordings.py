@@ -216,8 +216,23 @@ def stray(place: Path) -> Path:
         rows = csv.writer(file)
         # As newer versions of the app write it; the last two are empty in most rows.
         rows.writerow(
-            "timestamp, frame, x, y, z, qx, qy, qz, qw, fx, fy, cx, cy, distortion_center_x, "
-            "distortion_center_y".split(",")
+            [
+                "timestamp",
+                " frame",
+                " x",
+                " y",
+                " z",
+                " qx",
+                " qy",
+                " qz",
+                " qw",
+                " fx",
+                " fy",
+                " cx",
+                " cy",
+                " distortion_center_x",
+                " distortion_center_y",
+            ]
         )
         for n in range(FRAMES):
             tail = [f" {W / 2}", f" {H / 2}"] if n == 1 else [" ", " "]

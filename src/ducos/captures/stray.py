@@ -68,7 +68,8 @@ class Stray(Capture):
             camera = matrix_file_camera(self.path / "camera_matrix.csv", W, H)
             return Frame(image, low, camera, time=self.video.times[number])
         if all(name in row for name in OF_CAMERA):
-            camera = Camera(W, H, *(row[name] for name in OF_CAMERA))
+            fx, fy, cx, cy = (row[name] for name in OF_CAMERA)
+            camera = Camera(W, H, fx, fy, cx, cy)
         else:
             camera = matrix_file_camera(self.path / "camera_matrix.csv", W, H)
         pose = pose_of_quaternion([row[name] for name in OF_TURN], [row[name] for name in "xyz"])
