@@ -132,10 +132,7 @@ class Upscaler:
         if options.prior is None:
             return None
         if not self.runtime.takes_prior:
-            raise InputError(
-                f"{self.name} takes no prior on this runtime; choose ducos-small with torch "
-                "(pip install 'ducos[torch]'), or leave it out"
-            )
+            raise InputError(f"{self.name} takes no prior; choose ducos-small, or leave it out")
         plane = read_relative(options.prior)
         check_sizes(size, plane.shape, options.any_aspect)
         whole = continued(np.nan_to_num(plane), np.isfinite(plane))
