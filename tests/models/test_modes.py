@@ -12,7 +12,7 @@ from ducos.files import read_low
 from ducos.hints import MODES, mode_of
 from ducos.models import create, predict_in_strips
 from ducos.models.ducos.around import Around, linear_of, nearest_of, window_of
-from ducos.models.ducos.mixing import OPERATOR, SIGMAS, tolerated
+from ducos.models.ducos.mixing import EDGE, OPERATOR, SIGMAS, tolerated
 from ducos.resize import nearest
 
 TOLD = {"mode": ["faithful", "repair"], "sensor": ["unknown", "tof"]}
@@ -106,6 +106,11 @@ def test_tolerance_is_for_noise_on_surfaces_and_for_edges_of_shrunk_maps() -> No
     assert at_one[0, 0, 0, 4].item() < 1e-3  # at an edge nothing is noise
     shrunk = tolerated(Around.of(torch.zeros(1, 3, 32, 32), low, None), sigma)
     assert shrunk[0, 0, 0, 4].item() == pytest.approx(OPERATOR * (1 - 1 / 16), abs=1e-3)
+    low[..., 4:] = 0.5
+    half = tolerated(Around.of(torch.zeros(1, 3, 16, 24), low, None), sigma)
+    noise = SIGMAS * 0.01 / (1 + (0.5 / (EDGE * 0.01)) ** 2)
+    expected = OPERATOR * (1 - 1 / 6) * 0.5 + noise
+    assert half[0, 0, 0, 4].item() == pytest.approx(expected, rel=1e-4)
     resampled = Around.of(torch.zeros(1, 3, 32, 32), low, None, shrunk_by=torch.eye(3)[1:2])
     assert tolerated(resampled, None).max() == 0  # bicubic is the same in all programs
 
