@@ -1,5 +1,6 @@
 """Objectives and constraints: exact answers, gradients, and that holes have no say."""
 
+import math
 from collections.abc import Callable
 
 import pytest
@@ -7,6 +8,7 @@ import torch
 from torch import Tensor
 from torch.autograd import gradcheck
 
+from ducos.cameras import CLOSE
 from ducos.errors import InputError
 from ducos.models.prediction import Prediction
 from ducos.normalise import Range
@@ -232,6 +234,15 @@ def test_who_is_asked_at_an_edge() -> None:
     assert not at_edges(Prediction(depth), batch, radius=3)[0].any()
     small = metres.clamp(max=2.19)  # a jump of less than a tenth of 2 m
     assert not at_edges(Prediction(depth), make_batch((small - 1) / 8, highest=9.0), 3)[0].any()
+
+
+def test_flying_has_a_slope_as_wide_as_the_threshold() -> None:
+    """1.5 times as far off as a surface may be: a step of sigmoid(4 · 0.5), of every pixel."""
+    batch = make_batch(step(), lowest=1.0, highest=4.0)
+    close = CLOSE * (1 + 3 * step()) / 3  # 2 % of the depth, in the range
+    for times in (0.5, 1.0, 1.5):
+        loss = flying(Prediction(step() - times * close), batch).item()
+        assert loss == pytest.approx(1 / (1 + math.exp(-4 * (times - 1))))
 
 
 def test_flying_counts_pixels_on_neither_surface() -> None:
