@@ -38,15 +38,7 @@ WATCHED = {  # constraint -> epsilon of the preset `constrained`: near what trai
     "coverage": 0.03,
 }
 WAYS = ("none", "fixed", "paper", "constrained")
-CASES = (
-    "bicubic_x4",
-    "bicubic_x16",
-    "grainy_x4",
-    "tof_x4",
-    "captures_x2",
-    "captures_x4",
-    "captures_x8",
-)
+CASES = ("bicubic_x4", "bicubic_x16", "grainy_x4", "captures_x4")
 FIGURES = ("rendered_rmse", "captures_rmse", "captures_near", "harmed")
 
 

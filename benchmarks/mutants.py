@@ -32,8 +32,9 @@ MODULES = {
     "units": ("files/units.py", "tests/files/test_units.py"),
     "resize": ("resize.py", "tests/test_resize.py"),
     "losses": ("training/losses.py", "tests/training/test_losses.py"),
-    "mixing": ("models/ducos/mixing.py", "tests/models/test_mixing.py tests/models/test_strips.py"),
-}
+    "mixing": ("models/ducos/mixing.py", "tests/models/test_mixing.py tests/models/test_modes.py "
+               "tests/models/test_strips.py::test_any_size_and_ratio[compact]"),
+}  # fmt: skip
 IMPORTED = ("torch", "torch._dynamo", "scipy.ndimage", "hypothesis", "PIL", "pytest", "pydantic",
             "cv2", "safetensors.torch", "pytest_timeout")  # fmt: skip
 Change = Callable[[], str | None]

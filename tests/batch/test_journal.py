@@ -21,6 +21,7 @@ LINE = {
     "inputs": {"rgb": [3, 5]},
     "unit": "mm",
     "scale": 0.001,
+    "lengths": {},
 }
 
 
@@ -74,6 +75,7 @@ def test_each_line_is_on_disk_before_it_counts(
         {"inputs": 3},
         {"unit": 3},
         {"scale": "x"},
+        {"lengths": 3},
         {"more": 1},
     ],
     ids=str,
@@ -135,6 +137,21 @@ def test_one_damaged_file_of_several_is_enough(tmp_path: Path) -> None:
     assert journal.state(both) == "damaged"
     (tmp_path / "a.png").write_bytes(b"result")
     assert journal.state(both) == "done"
+
+
+def test_files_that_were_sent_elsewhere_count_by_their_length(tmp_path: Path) -> None:
+    both = replace(RECORD, files={"a.png": "", "b.png": ""}, lengths={"a.png": 6, "b.png": 7})
+    Journal(tmp_path).add(both)
+    for there, expected in (
+        ({"a.png": 6, "b.png": 7}, "done"),
+        ({"a.png": 6, "b.png": 8}, "damaged"),
+        ({"a.png": 6}, "damaged"),
+        ({}, "damaged"),
+    ):
+        assert Journal(tmp_path, there).state(both) == expected
+    Journal(tmp_path).add(replace(both, lengths={"a.png": 6}))
+    assert Journal(tmp_path, {"a.png": 6, "b.png": 7}).state(both) == "damaged"
+    assert Journal(tmp_path).state(both) == "damaged"  # nothing lies here
 
 
 def test_digests(tmp_path: Path) -> None:

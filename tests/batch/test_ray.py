@@ -26,6 +26,8 @@ from ducos.files import Found, find_pairs
 from ducos.upscaling import Options
 from tests.commands import ducos_here
 
+pytestmark = pytest.mark.timeout(900)
+
 FRAMES = 10
 OPTIONS = Options(model="bicubic", shift="off")
 
@@ -36,9 +38,18 @@ def cluster() -> Iterator[Any]:
     import ray
     from ray.cluster_utils import Cluster as Nodes
 
-    nodes = Nodes(initialize_head=True, head_node_args={"num_cpus": 2})
-    nodes.add_node(num_cpus=2)
-    ray.init(address=nodes.address, logging_level="ERROR", log_to_driver=False)
+    for attempt in range(1, 6):  # Ray gives each process 30 s, too little under load
+        nodes = Nodes()
+        try:
+            nodes.add_node(num_cpus=2)
+            nodes.add_node(num_cpus=2)
+            ray.init(address=nodes.address, logging_level="ERROR", log_to_driver=False)
+            break
+        except Exception as problem:
+            ray.shutdown()
+            nodes.shutdown()
+            if "timed out" not in str(problem) or attempt == 5:
+                raise
     yield nodes
     ray.shutdown()
     nodes.shutdown()

@@ -214,9 +214,29 @@ def stray(place: Path) -> Path:
     np.savetxt(place / "camera_matrix.csv", K, delimiter=",")
     with (place / "odometry.csv").open("w", newline="") as file:
         rows = csv.writer(file)
-        rows.writerow(["timestamp", " frame", " x", " y", " z", " qx", " qy", " qz", " qw"])
+        # As newer versions of the app write it; the last two are empty in most rows.
+        rows.writerow(
+            [
+                "timestamp",
+                " frame",
+                " x",
+                " y",
+                " z",
+                " qx",
+                " qy",
+                " qz",
+                " qw",
+                " fx",
+                " fy",
+                " cx",
+                " cy",
+                " distortion_center_x",
+                " distortion_center_y",
+            ]
+        )
         for n in range(FRAMES):
-            rows.writerow([0.1 * n, f"{n:06}", 0.1 * n, 0, 0, 1, 0, 0, 0])
+            tail = [f" {W / 2}", f" {H / 2}"] if n == 1 else [" ", " "]
+            rows.writerow([0.1 * n, f" {n:06}", 0.1 * n, 0, 0, 0, 0, 0, 1, FX, FX, CX, CY, *tail])
     return place
 
 

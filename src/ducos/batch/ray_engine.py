@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from ducos.batch.run import Frame
 
 MOST_BLOCKS_PER_WORKER = 500  # a block is what Ray hands out, and repeats if a worker dies
+MOST_STARTS = 3  # tries to start or join a cluster that takes too long
 MOST_DEATHS = 3  # of workers over one frame; Ray itself would go on for ever
 
 
@@ -192,10 +193,15 @@ def start(ray: Any, cluster: Cluster, workers: int) -> None:
     if cluster.address is None:
         need = max(1, round(workers * cluster.cpus))
         told = {"num_cpus": need, "include_dashboard": False}
-    try:
-        # Ray's workers import from the current folder of whoever starts them: see `children`.
-        with chdir(PACKAGES):
-            ray.init(**told, **quiet)
-    except (ConnectionError, RuntimeError, ValueError) as problem:
-        where = cluster.address or "this machine"
-        raise InputError(f"no Ray cluster at {where}: {one_line(problem)}") from None
+    where = cluster.address or "this machine"
+    for attempt in range(1, MOST_STARTS + 1):
+        try:
+            # Ray's workers import from the current folder of whoever starts them: see `children`.
+            with chdir(PACKAGES):
+                ray.init(**told, **quiet)
+            return
+        except Exception as problem:  # some of Ray's are plain ones
+            ray.shutdown()
+            # Ray waits half a minute for its own processes: too short for a machine under load.
+            if "timed out" not in str(problem) or attempt == MOST_STARTS:
+                raise InputError(f"no Ray cluster at {where}: {one_line(problem)}") from None

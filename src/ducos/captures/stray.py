@@ -1,15 +1,22 @@
 """Stray Scanner: rgb.mp4, depth/N.png in millimetres (older: .npy), confidence/N.png (0 to 2),
-camera_matrix.csv (3×3), odometry.csv (time, frame, x y z, qx qy qz qw)."""
+camera_matrix.csv (3×3), odometry.csv (timestamp, frame, x y z, qx qy qz qw).
+
+The app turns ARKit's poses before it writes them: x right, y down, z forward, as ours are. Newer
+versions add the camera of each frame (fx fy cx cy), and columns that are empty in most rows.
+"""
 
 from pathlib import Path
 
-import numpy as np
-
-from ducos.captures.decoding import number_table
-from ducos.captures.frame import FROM_OPENGL, Capture, Frame, FrameRef, measured
+from ducos.cameras import Camera
+from ducos.captures.decoding import read_text
+from ducos.captures.frame import Capture, Frame, FrameRef, measured
 from ducos.captures.places import listed, matrix_file_camera, pose_of_quaternion
 from ducos.captures.video import Video
+from ducos.errors import InputError
 from ducos.files import Failure, Found
+
+OF_TURN = ("qx", "qy", "qz", "qw")
+OF_CAMERA = ("fx", "fy", "cx", "cy")
 
 
 def recognises(path: Path) -> bool:
@@ -24,8 +31,7 @@ class Stray(Capture):
         super().__init__(path)
         self.video = Video(path / "rgb.mp4")
         odometry = path / "odometry.csv"
-        rows = number_table(odometry) if odometry.is_file() else np.empty((0, 9))
-        self.odometry = {int(row[1]): row for row in rows if len(row) >= 9}
+        self.odometry = read_odometry(odometry) if odometry.is_file() else {}
 
     def find(self) -> Found:
         pairs, alone = [], []
@@ -56,16 +62,41 @@ class Stray(Capture):
             ref.depth, unit, scale, known=0.001, layout="stray", confidence=ref.confidence
         )
         image = self.video.picture(number)
-        camera = matrix_file_camera(self.path / "camera_matrix.csv", *image.shape[1::-1])
+        H, W = image.shape[:2]
         row = self.odometry.get(number)
-        pose = None if row is None else pose_of_quaternion(row[5:9], row[2:5])
-        return Frame(
-            image,
-            low,
-            camera,
-            pose=None if pose is None else pose @ FROM_OPENGL,
-            time=self.video.times[number] if row is None else float(row[0]),
-        )
+        if row is None:
+            camera = matrix_file_camera(self.path / "camera_matrix.csv", W, H)
+            return Frame(image, low, camera, time=self.video.times[number])
+        if all(name in row for name in OF_CAMERA):
+            fx, fy, cx, cy = (row[name] for name in OF_CAMERA)
+            camera = Camera(W, H, fx, fy, cx, cy)
+        else:
+            camera = matrix_file_camera(self.path / "camera_matrix.csv", W, H)
+        pose = pose_of_quaternion([row[name] for name in OF_TURN], [row[name] for name in "xyz"])
+        return Frame(image, low, camera, pose=pose, time=row["timestamp"])
 
     def close(self) -> None:
         self.video.close()
+
+
+def read_odometry(path: Path) -> dict[int, dict[str, float]]:
+    """By frame: the columns that hold numbers, by their names."""
+    names, *lines = [
+        [word.strip() for word in line.split(",")]
+        for line in read_text(path).splitlines()
+        if line.strip()
+    ] or [[]]
+    missing = [name for name in ("timestamp", "frame", *"xyz", *OF_TURN) if name not in names]
+    if missing:
+        raise InputError(f"{path} has no columns {', '.join(missing)}; is it Stray Scanner's?")
+    rows = {}
+    for number, words in enumerate(lines, start=2):
+        try:
+            row = {name: float(word) for name, word in zip(names, words) if word}
+            rows[int(row["frame"])] = row
+            complete = all(name in row for name in ("timestamp", *"xyz", *OF_TURN))
+        except (ValueError, OverflowError, KeyError):
+            complete = False
+        if not complete:
+            raise InputError(f"{path} line {number} holds {','.join(words)[:40]!r}, not a pose")
+    return rows

@@ -54,7 +54,9 @@ class Network:
             options.add_session_config_entry("session.intra_op.allow_spinning", "0")
             options.enable_mem_pattern = False  # which would hold what the largest image needed
             # The search for buffers to use again takes most of the time to open a graph.
-            options.enable_mem_reuse = piece == "body"
+            options.enable_mem_reuse = False
+            if piece == "fit":  # small maps, many nodes: it takes longer to improve than to run
+                options.graph_optimization_level = runtime.GraphOptimizationLevel.ORT_DISABLE_ALL
             file = os.fspath(place(weights, piece))
             return runtime.InferenceSession(file, options, providers=["CPUExecutionProvider"])
 

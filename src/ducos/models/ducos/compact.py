@@ -29,7 +29,7 @@ from ducos.models.prediction import Prediction
 from ducos.models.protocol import Model, Told
 from ducos.models.told import Hints
 from ducos.prompts import Prompt, PromptModel, run_prompt
-from ducos.resize import all_of, pad_to_multiple, padded_axes
+from ducos.resize import all_of, pad_to_multiple, padded_axes, to_cells
 
 TAILS = ("mixing", "convolution")
 STAGES = 4
@@ -272,7 +272,7 @@ class DuCosCompact(Model):
 
     def in_cells(self, known: Tensor) -> Tensor:
         """Pixels to cells of stride × stride; of contrast and holes, the last two, the mean."""
-        detail = F.pixel_unshuffle(known[:, :-2], self.stride)
+        detail = to_cells(known[:, :-2], self.stride)
         return torch.cat([detail, F.avg_pool2d(known[:, -2:], self.stride)], 1)
 
     def seen_guides(self) -> int:

@@ -30,6 +30,7 @@ from ducos.models.ducos.around import (
 from ducos.models.ducos.prior import Guess
 from ducos.models.ducos.shrinking import shrunk_as
 from ducos.models.prediction import Prediction
+from ducos.resize import from_cells
 
 MAPS = (TAPS**2, 1, 1, 1, 1, 1)  # logits, level, focus, detail, trust, doubt
 CACHED_ROWS = 16
@@ -147,6 +148,19 @@ def expected_error(spread: Tensor, contrast: Tensor, doubt: Tensor) -> Tensor:
     return rough * torch.exp(4 * torch.tanh(doubt / 4))
 
 
+def folded(of: Callable[[Tensor, Tensor], Tensor], x: Tensor) -> Tensor:
+    """All channels of x (B, 2ⁿ, H, W) as one, half by half: runtimes reduce an axis in the middle
+    number by number, but take two maps at the speed of the memory."""
+    while x.shape[1] > 1:
+        x = of(*x.split(int(x.shape[1]) // 2, 1))
+    return x
+
+
+def softplus(x: Tensor) -> Tensor:
+    """`F.softplus`; runtimes compute it number by number, but exponentials many at once."""
+    return F.relu(x) + (1 + (-x.abs()).exp()).log() if exporting() else F.softplus(x)
+
+
 class Proposal(NamedTuple):
     """The tail's result before corrections: depth (B, 1, H, W), the neighbours' weights
     (B, 16, H, W), trust in [0, 1], sigma and how far a prior is followed, all (B, 1, H, W)."""
@@ -226,7 +240,7 @@ class MixingTail(nn.Module):
         guess, lean: of a prior, if there is one; see `prior.PriorBranch.lean`.
         """
         H, W = around.size
-        maps = F.pixel_shuffle(self.predict(features), self.stride)[..., :H, :W]
+        maps = from_cells(self.predict(features), self.stride)[..., :H, :W]
         leaning = () if guess is None else (guess, lean)
         depth, weights, trust, sigma, leaned = local(
             self.propose, maps, around, *leaning, channels=(1, TAPS**2, 1, 1, 1)
@@ -269,7 +283,7 @@ class MixingTail(nn.Module):
             gates = torch.sigmoid(prior_lean) * guess.has
             surface = surface + (gates[:, :-1] * (guess.depths - up)).sum(1, keepdim=True)
             leaned = 1 - (1 - gates).prod(1, keepdim=True)
-        strictness = 4 * F.softplus(focus) / (contrast + 1e-4)
+        strictness = 4 * softplus(focus) / (contrast + 1e-4)
         prior = spline_logits(around.window)
         neighbours, hole = around.neighbours, around.filled_in
         # Away from training, a few rows at a time stay in the processor's cache: twice as fast.
@@ -303,6 +317,6 @@ class MixingTail(nn.Module):
         if hole is not None:
             logits = logits - FILLED_IN * hole
         if exporting():  # runtimes turn the map around for a softmax that is not of the last axis
-            shares = (logits - logits.amax(1, keepdim=True)).exp()
-            return shares * (1 / shares.sum(1, keepdim=True))
+            shares = (logits - folded(torch.maximum, logits)).exp()
+            return shares * (1 / folded(torch.add, shares))
         return logits.softmax(1)

@@ -13,7 +13,6 @@ from functools import cached_property, partial
 from typing import Any
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 from ducos.deferred import at_once, local, whole
@@ -21,7 +20,7 @@ from ducos.models.ducos.around import Around, linear_of
 from ducos.models.ducos.fusion import check_choice
 from ducos.models.ducos.guide import applied, box_mean, fits, shrunk, solve
 from ducos.prompts import TinyPrompt
-from ducos.resize import Size, bilinear, pad_to_multiple, precise
+from ducos.resize import Size, bilinear, from_cells, pad_to_multiple, precise, to_cells
 
 DEGREE = 3  # of the curve from a prior to the measurements
 ROUNDS = 4  # of the fit; each trusts less what the one before explains badly
@@ -244,7 +243,7 @@ class PriorBranch(nn.Module):
         if not self.guides:
             return 0.0
         seen = local(suggested, guess.fitted, guess, channels=DEPTHS + 1)
-        cells = F.pixel_unshuffle(pad_to_multiple(seen, multiple), self.stride)
+        cells = to_cells(pad_to_multiple(seen, multiple), self.stride)
         return self.head(cells) * guess.has
 
     def adapted(self, stage: int, depth: Any, guess: Guess) -> Any:
@@ -256,7 +255,7 @@ class PriorBranch(nn.Module):
         aligned prior, (B, DEPTHS + 1, H, W); None without the guide."""
         if not self.guides:
             return None
-        maps = F.pixel_shuffle(self.gates(features), self.stride)
+        maps = from_cells(self.gates(features), self.stride)
         return maps[..., : size[0], : size[1]]
 
 
