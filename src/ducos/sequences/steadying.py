@@ -139,8 +139,8 @@ class Steady:
         H, W = self.past.depth.shape
         row, column = np.nonzero(self.past.depth > 0)
         far = self.past.depth[row, column]
-        x, y = (plane[row, column] for plane in (self.past.x, self.past.y))
-        points = self.view.camera.directions(column + x, row + y) * far[:, None]
+        within = self.past.x[row, column], self.past.y[row, column]
+        points = self.view.camera.directions(column + within[0], row + within[1]) * far[:, None]
         step = np.linalg.inv(view.pose) @ self.view.pose
         points = points @ step[:3, :3].T + step[:3, 3]
         seen = points[:, 2] > 1e-3
