@@ -107,7 +107,7 @@ def scene(pair: Pair) -> Feed:
         h, w = (int(-pair.holes * n) for n in pair.low)
         trust[:h, -w:] = 0
     count = pair.batch
-    feed = {
+    feed: Feed = {
         "image": np.stack([colours] * count).astype(np.float32),
         "depth": np.stack([depth[None] * (1 + i) for i in range(count)]).astype(np.float32),
         "trust": np.stack([trust[None]] * count),
