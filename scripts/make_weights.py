@@ -21,6 +21,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+import torch
+from torch import Tensor
+
 import ducos
 from ducos.data import digest, open_dataset
 from ducos.errors import InputError
@@ -32,8 +35,10 @@ from ducos.models.checkpoint import (
     ModelSpec,
     beside_base,
     load_model,
+    read_tensors,
     save_model,
     stored_weights,
+    write_tensors,
 )
 from ducos.models.header import read_about
 from ducos.synth.generate import Manifest
@@ -298,11 +303,29 @@ def embed(path: Path, target: Path, recipe: Recipe, choice: Choice, out: Path) -
     if recipe.embed.base:
         tensors, base = beside_base(tensors, target.with_name(f"{recipe.embed.base}.safetensors"))
         stated |= base
+    before = read_tensors(target)[0] if target.is_file() else {}
     save_model(target, spec, tensors, stated)
     print(f"{target}: {target.stat().st_size / 1e6:.2f} MB")
+    keep_branches(target, before)
     if target.parent == WEIGHTS:
         export_pieces(target)
         count_and_measure(target.stem)
+
+
+def keep_branches(base: Path, before: dict[str, Tensor]) -> None:
+    """Files that rest on a base are told of its new header; those of other weights are useless."""
+    now = read_tensors(base)[0]
+    same = before.keys() == now.keys() and all(torch.equal(now[n], before[n]) for n in now)
+    for path in sorted(base.parent.glob("*.safetensors")):
+        if read_about(path).get("base") != base.stem:
+            continue
+        if same:
+            tensors, header = read_tensors(path)
+            about = json.loads(header["about"]) | {"base_sha256": sha256(base)}
+            write_tensors(path, tensors, {**header, "about": json.dumps(about)})
+        else:
+            path.unlink()
+            print(f"{path.name} rested on other weights of {base.stem} and is gone: make it again")
 
 
 def count_and_measure(name: str) -> None:
