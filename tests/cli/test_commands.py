@@ -50,7 +50,7 @@ def test_upscale_explains_itself_to_people(tmp_path: Path) -> None:
     assert "unit guessed: millimetres" in done.stdout
 
 
-def test_upscale_shows_the_result_in_space(tmp_path: Path) -> None:
+def test_upscale_shows_the_result_in_space(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
     """Cloud, mesh and picture are those of the depth map beside them, without what flies."""
     out, cloud, mesh = (tmp_path / name for name in ("out.npz", "out.ply", "out.glb"))
     picture = tmp_path / "cloud.png"
@@ -68,10 +68,10 @@ def test_upscale_shows_the_result_in_space(tmp_path: Path) -> None:
     assert len(trimesh.load(mesh, force="mesh").faces) > len(points)
     assert Image.open(picture).size[0] == 2 * 480
 
-    done = ducos("upscale", RGB, LOW, "-o", out, *space, "--keep-flying")
-    assert f"{640 * 480} points in space" in done.stdout
+    _, printed, _ = ducos_here(capsys, "upscale", RGB, LOW, "-o", out, *space, "--keep-flying")
+    assert f"{640 * 480} points in space" in printed
     assert len(trimesh.load(cloud).vertices) == 640 * 480
-    assert done.stdout.splitlines()[-1] == f"wrote {out}, {cloud}, {mesh} and {picture}"
+    assert printed.splitlines()[-1] == f"wrote {out}, {cloud}, {mesh} and {picture}"
 
 
 @pytest.mark.parametrize(
@@ -93,7 +93,7 @@ def test_a_cloud_that_cannot_be_is_refused_before_the_work(
     assert not cloud.exists()
 
 
-def test_upscale_undoes_a_shift(tmp_path: Path) -> None:
+def test_upscale_undoes_a_shift(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
     """Measured by itself it is nearer to the truth than left alone, and said in words and JSON."""
     low = files.read_depth(LOW, unit="mm")
     beside = tmp_path / "beside.png"
@@ -104,17 +104,19 @@ def test_upscale_undoes_a_shift(tmp_path: Path) -> None:
     errors = {}
     for shift in ("off", "auto"):
         out = tmp_path / f"{shift}.npy"
-        done = ducos("upscale", RGB, beside, "-o", out, "--unit", "mm", "--shift", shift, "--json")
-        assert done.returncode == 0, done.stderr
-        found = json.loads(done.stdout)["shift"]
+        words = ("upscale", RGB, beside, "-o", out, "--unit", "mm", "--shift", shift, "--json")
+        code, printed, said = ducos_here(capsys, *words)
+        assert code == 0, said
+        found = json.loads(printed)["shift"]
         error = np.abs(np.load(out) - truth.depth)[truth.valid]
         errors[shift] = float(error.mean())
     assert found["x"] == pytest.approx(16, abs=2)
     assert found["y"] == pytest.approx(8, abs=2)
     assert errors["auto"] < 0.7 * errors["off"]
-    warned = ducos("upscale", RGB, beside, "-o", tmp_path / "x.npy", "--unit", "mm")
-    assert "warning: the depth seems misaligned" in warned.stderr
-    assert "--shift auto" in warned.stderr
+    words = ("upscale", RGB, beside, "-o", tmp_path / "x.npy", "--unit", "mm")
+    _, _, warned = ducos_here(capsys, *words)
+    assert "warning: the depth seems misaligned" in warned
+    assert "--shift auto" in warned
     np.testing.assert_array_equal(np.load(tmp_path / "x.npy"), np.load(tmp_path / "off.npy"))
     said = ducos("upscale", RGB, LOW, "-o", tmp_path / "x2.npy", "--shift", "-4,3")
     assert "warning" not in said.stderr
