@@ -4,7 +4,9 @@ import { nearest, plane, toBilinear } from "./sampling.js";
 import { concatenated, Surroundings } from "./surroundings.js";
 
 export const PIECES = ["fit", "start", "body", "propose", "hand_back", "settle"];
-const ROWS = 64; // of the image that pass together
+const ROWS = 64; // of the image that pass together, at most
+const PIXELS = 130000; // of these rows: of a wide image fewer pass
+const FEWEST = 8;
 const PRELUDE = 4; // more rows above and below, for convolutions of one cell's reach
 
 export class Network {
@@ -54,7 +56,7 @@ export class Network {
     const [H, W] = around.padded;
     const { stride } = this.about;
     let first = null;
-    for (const [a, b] of strips(H)) {
+    for (const [a, b] of strips([H, W])) {
       const [top, bottom] = [Math.max(0, a - PRELUDE), Math.min(H, b + PRELUDE)];
       const n = bottom - top;
       const inputs = Object.fromEntries(Object.entries(around.seen(top, bottom)).map(([name, data]) => [name, [[1, data.length / (n * W), n, W], data]]));
@@ -87,7 +89,7 @@ export class Network {
     const made = { weights: new Map() };
     const columnWeights = [[W, 4], Float32Array.from(around.columns.flatMap((each) => each.weights))];
     for (const name of ["depth", "gate", "sigma"]) made[name] = plane(new Float32Array(H * W), H, W);
-    for (const [a, b] of strips(H)) {
+    for (const [a, b] of strips(around.size)) {
       const [first, last] = [a / stride, Math.ceil(b / stride)];
       const [top, bottom] = [Math.max(0, first - 1), Math.min(cells, last + 1)];
       const { up, contrast, guided } = around.known(a, b);
@@ -119,7 +121,7 @@ export class Network {
     const [H, W] = around.size;
     const shrunk = around.shrunk(depth);
     const missing = plane(shrunk.data.map((value, i) => (around.low.data[i] - value) * around.trust.data[i]), shrunk.h, shrunk.w);
-    for (const [a, b] of strips(H)) {
+    for (const [a, b] of strips(around.size)) {
       const inside = around.window(a, b);
       const n = b - a;
       const rows = ({ data }) => [[1, 1, n, W], data.subarray(a * W, b * W)];
@@ -140,7 +142,7 @@ export class Network {
     const [H, W] = around.size;
     const reach = this.about.steepenings;
     const out = plane(new Float32Array(H * W), H, W);
-    for (const [a, b] of strips(H)) {
+    for (const [a, b] of strips(around.size)) {
       const [top, bottom] = [Math.max(0, a - reach), Math.min(H, b + reach)];
       const inside = around.window(top, bottom);
       const n = bottom - top;
@@ -169,7 +171,7 @@ function agree(depth, around, tolerance) {
       return (missing - Math.min(Math.max(missing, -tolerance[i]), tolerance[i])) * around.trust.data[i];
     }), shrunk.h, shrunk.w);
     if (excess.data.every((each) => each === 0)) return;
-    for (const [a, b] of strips(depth.h)) {
+    for (const [a, b] of strips(around.size)) {
       const more = grow(excess, around.size, [a, b]).data;
       for (let i = 0; i < more.length; i++) depth.data[a * depth.w + i] += more[i];
     }
@@ -179,6 +181,7 @@ function agree(depth, around, tolerance) {
 const whole = (numbers) => BigInt64Array.from(numbers, BigInt);
 
 // Bounds of the rows that pass together; they begin at whole cells.
-function* strips(rows) {
-  for (let first = 0; first < rows; first += ROWS) yield [first, Math.min(rows, first + ROWS)];
+function* strips([H, W]) {
+  const rows = Math.max(FEWEST, Math.min(ROWS, Math.floor(PIXELS / W / FEWEST) * FEWEST));
+  for (let first = 0; first < H; first += rows) yield [first, Math.min(H, first + rows)];
 }
