@@ -7,12 +7,12 @@ Each network starts from random weights with the same frozen DINOv2-S (from the 
 scripts/convert_dinov2_onnx.py) and the same patches (configs/paper-network.toml), and gets about
 the same CPU time; the number of steps follows from what one step costs. The score is RMSE relative
 to bicubic's on crops of held-out scenes, since the paper's networks take a minute for a whole
-image. A row is finished when its weights are there; the same command goes on where it was stopped.
+image. A row is finished when its weights are there; the same command goes on where it was stopped,
+and --show tells what there is.
 """
 
 import argparse
 import json
-import time
 from pathlib import Path
 
 import numpy as np
@@ -20,7 +20,7 @@ import torch
 from PIL import Image
 
 from ducos.data import open_dataset
-from ducos.models import load_model, save_model, stored_weights
+from ducos.models import create, load_model, save_model, stored_weights
 from ducos.pictures import Curve, curve_panels, write_image
 from ducos.training import load_config, train
 
@@ -42,16 +42,17 @@ def main() -> None:
     parser.add_argument("--train", default="data/synth")
     parser.add_argument("--heldout", default="data/heldout")
     parser.add_argument("--only", choices=list(ROWS), help="this network alone")
+    parser.add_argument("--show", action="store_true", help="only what there is, also unfinished")
     parser.add_argument("--keep", type=Path, help="write the weights of `ducos`, .safetensors")
     parser.add_argument("--json", type=Path, help="all curves and figures in one file")
     parser.add_argument("--picture", type=Path, help="the curves as a picture, .png or .jpg")
     options = parser.parse_args()
     torch.set_num_threads(1)
     crops = options.out / "crops"
-    write_crops(options.heldout, crops)
-    rows = []
+    if not options.show:
+        write_crops(options.heldout, crops)
     for name, (steps, changes) in ROWS.items():
-        if options.only not in (None, name):
+        if options.show or options.only not in (None, name):
             continue
         folder = options.out / name
         settings = [*changes, f"train.steps={steps}", f"train.validate_every={-(-steps // 3)}"]
@@ -60,13 +61,13 @@ def main() -> None:
         settings += [f"data.validation=synth:{crops}", f"data.validation_images={CROPS}"]
         settings += [f"model.prompt_options.weights={options.weights}"]
         if not (folder / "final.safetensors").exists():
-            started = time.process_time()
             resume = (folder / "last.safetensors").exists()
             train(load_config(CONFIG, settings), folder, quiet=True, device="cpu", resume=resume)
-            took = {"train_cpu_s": round(time.process_time() - started, 1)}
-            (folder / "took.json").write_text(json.dumps(took))
-        rows.append(facts(name, folder, steps))
-        print(shown(rows[-1]), flush=True)
+        print(shown(facts(name, folder, steps)), flush=True)
+    there = {name: steps for name, (steps, _) in ROWS.items() if (options.out / name).exists()}
+    rows = [facts(name, options.out / name, steps) for name, steps in there.items()]
+    if options.show:
+        print(*map(shown, rows), sep="\n")
     if options.keep:
         keep(options.out / "ducos" / "final.safetensors", options.keep)
     if options.json:
@@ -90,27 +91,29 @@ def write_crops(heldout: str, folder: Path) -> None:
 
 
 def facts(name: str, folder: Path, steps: int) -> dict:
-    """What a finished run left: parameters that learn, figures, curves."""
-    rows = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
-    model, _, _ = load_model(folder / "final.safetensors")
-    frozen = {id(p) for p in model.prompt.parameters()} if model.prompt is not None else set()
-    frozen |= {id(p) for n, p in model.named_parameters() if n.startswith("depth_anything.")}
+    """What a run has left so far: parameters that learn, figures, curves."""
     curves: dict[str, list[tuple[int, float]]] = {}
-    for row in rows:
+    done = 0
+    for line in (folder / "metrics.jsonl").read_text().splitlines():
+        row = json.loads(line)
+        done = row["step"]
         for key, value in row.items():
             if key.startswith(("reconstruction", "alignment", "multiplier_", "validation_rel")):
-                curves.setdefault(key, []).append((row["step"], round(value, 6)))
+                curves.setdefault(key, []).append((done, round(value, 6)))
     last = {key: values[-1][1] for key, values in curves.items() if key.startswith("validation")}
-    learning = sum(p.numel() for p in model.parameters() if id(p) not in frozen)
-    took = json.loads((folder / "took.json").read_text())
-    return {"name": name, "steps": steps, "parameters": learning, **took, **last, "curves": curves}
+    with torch.device("meta"):
+        model = create(name, prompt="dinov2-s")
+    prompts = ("prompt.", "depth_anything.")
+    learning = sum(p.numel() for n, p in model.named_parameters() if not n.startswith(prompts))
+    about = {"name": name, "steps": done, "planned": steps, "parameters": learning}
+    return {**about, **last, "curves": curves}
 
 
 def shown(row: dict) -> str:
-    at = {key: row[f"validation_relative_x{key}"] for key in (2, 4)}
+    found = [f"×{key} {row.get(f'validation_relative_x{key}', float('nan')):.3f}" for key in (2, 4)]
     return (
-        f"{row['name']}: {row['steps']} steps in {row['train_cpu_s']:.0f} CPU s with validation,"
-        f" {row['parameters'] / 1e6:.2f} M, ×2 {at[2]:.3f}, ×4 {at[4]:.3f} of bicubic's"
+        f"{row['name']}: {row['steps']} of {row['planned']} steps, {row['parameters'] / 1e6:.2f} M"
+        f" that learn, {', '.join(found)} of bicubic's"
     )
 
 
@@ -140,7 +143,7 @@ def picture(rows: list[dict]) -> np.ndarray:
             reach = 0 if key.startswith(("multiplier", "validation")) else len(points) // 12
             values = [value for _, value in points]
             means = [np.mean(values[max(0, i - reach) : i + reach + 1]) for i in range(len(values))]
-            shares = [100 * step / row["steps"] for step, _ in points]
+            shares = [100 * step / row["planned"] for step, _ in points]
             lines.append(Curve(row["name"], list(zip(shares, map(float, means), strict=True))))
         drawn.append((title, lines))
     return curve_panels("", drawn, "% of the run", log="", marks=False)
