@@ -33,6 +33,7 @@ MODULES = {
     "resize": ("resize.py", "tests/test_resize.py"),
     "losses": ("training/losses.py", "tests/training/test_losses.py"),
     "mixing": ("models/ducos/mixing.py", "tests/models/test_mixing.py tests/models/test_modes.py "
+               "tests/models/test_prior.py "
                "tests/models/test_strips.py::test_any_size_and_ratio[compact]"),
 }  # fmt: skip
 IMPORTED = ("torch", "torch._dynamo", "scipy.ndimage", "hypothesis", "PIL", "pytest", "pydantic",

@@ -20,7 +20,7 @@ import torch
 from PIL import Image
 
 from ducos.data import open_dataset
-from ducos.models import load_model
+from ducos.models import load_model, save_model, stored_weights
 from ducos.pictures import Curve, curve_panels, write_image
 from ducos.training import load_config, train
 
@@ -42,6 +42,7 @@ def main() -> None:
     parser.add_argument("--train", default="data/synth")
     parser.add_argument("--heldout", default="data/heldout")
     parser.add_argument("--only", choices=list(ROWS), help="this network alone")
+    parser.add_argument("--keep", type=Path, help="write the weights of `ducos`, .safetensors")
     parser.add_argument("--json", type=Path, help="all curves and figures in one file")
     parser.add_argument("--picture", type=Path, help="the curves as a picture, .png or .jpg")
     options = parser.parse_args()
@@ -66,6 +67,8 @@ def main() -> None:
             (folder / "took.json").write_text(json.dumps(took))
         rows.append(facts(name, folder, steps))
         print(shown(rows[-1]), flush=True)
+    if options.keep:
+        keep(options.out / "ducos" / "final.safetensors", options.keep)
     if options.json:
         options.json.write_text(json.dumps(rows, indent=1) + "\n")
     if options.picture:
@@ -109,6 +112,16 @@ def shown(row: dict) -> str:
         f"{row['name']}: {row['steps']} steps in {row['train_cpu_s']:.0f} CPU s with validation,"
         f" {row['parameters'] / 1e6:.2f} M, ×2 {at[2]:.3f}, ×4 {at[4]:.3f} of bicubic's"
     )
+
+
+def keep(final: Path, path: Path) -> None:
+    """The weights that were learned, in half precision; DINOv2's come from the hub again."""
+    model, spec, about = load_model(final)
+    learned = {name: tensor.half() for name, tensor in stored_weights(model).items()}
+    spec.prompt_options["weights"] = "hub"
+    told = {key: about[key] for key in ("steps", "multipliers", "validation", "training_set")}
+    about = {**told, "licence": about["licence"], "trained_on": "rendered pairs, 32-pixel patches"}
+    save_model(path, spec, learned, about)
 
 
 def picture(rows: list[dict]) -> np.ndarray:

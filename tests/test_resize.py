@@ -10,10 +10,14 @@ from hypothesis import strategies as st
 from PIL import Image
 from torch import Tensor
 
+from ducos.kernels import LIKE_COLOUR, UNLIKE_WEIGHT
 from ducos.resize import (
+    area,
     bicubic,
     bilinear,
+    continued,
     fill_holes,
+    grown,
     low_size,
     masked_bicubic,
     moved,
@@ -246,6 +250,112 @@ def test_an_edge_in_a_hole_lies_where_the_colours_change() -> None:
     assert (guided - x)[hole].abs().mean() < 0.4 * (plain - x)[hole].abs().mean()
     assert (guided[..., 10:22, 20] < 2.5).all()
     assert (guided[..., 10:22, 21] > 4).all()
+
+
+def filled_by_hand(
+    smooth: np.ndarray, weight: np.ndarray, guide: np.ndarray, far: float
+) -> np.ndarray:
+    """What `fill_holes` says it does, pixel by pixel: (h, w), (h, w), (C, h, w) -> (h, w)."""
+    h, w = smooth.shape
+    typical = (weight * smooth).sum() / weight.sum()
+    trust = weight * np.clip(smooth / typical, 0.05, 20) ** far
+    out = smooth.copy()
+    for y, x in zip(*np.nonzero(weight == 0), strict=True):
+        votes, values = [], []
+        for down, right in ((0, -1), (0, 1), (-1, 0), (1, 0)):
+            for step in range(1, max(h, w)):
+                row, column = y + step * down, x + step * right
+                if not (0 <= row < h and 0 <= column < w):
+                    break
+                if weight[row, column] > 0:
+                    unlike = ((guide[:, row, column] - guide[:, y, x]) ** 2).sum()
+                    alike = np.exp(-unlike / (2 * LIKE_COLOUR**2)) + UNLIKE_WEIGHT
+                    votes.append(trust[row, column] * alike / step**2)
+                    values.append(smooth[row, column])
+                    break
+        if votes:
+            out[y, x] = np.average(values, weights=votes)
+    return out
+
+
+@pytest.mark.parametrize("far", [0.0, 2.0])
+@pytest.mark.parametrize("kind", ["few", "many", "weights"])
+def test_guided_filling_is_what_it_says(kind: str, far: float) -> None:
+    """Valid pixels at all borders, holes without any valid pixel in sight, weights between."""
+    rng = np.random.default_rng(len(kind))
+    x = rng.uniform(0.5, 4, (9, 12))
+    weight = (rng.random((9, 12)) < {"few": 0.08, "many": 0.6, "weights": 0.4}[kind]).astype(float)
+    weight[[0, -1, 3], [2, 5, 0]] = weight[4, -1] = 1
+    if kind == "weights":
+        weight *= rng.choice([0.25, 0.5, 1.0], weight.shape)
+    guide = 0.5 + rng.uniform(-0.1, 0.1, (3, 9, 12))
+    maps = (torch.tensor(each)[None, None] for each in (x, weight))
+    low, valid = maps
+    given = low, (valid if kind == "weights" else valid > 0)
+    smooth = continued(*given)[0, 0].numpy()
+    filled = fill_holes(*given, torch.tensor(guide)[None], far)[0, 0].numpy()
+    np.testing.assert_allclose(filled, filled_by_hand(smooth, weight, guide, far), rtol=1e-9)
+
+
+def test_a_guide_of_another_size_is_averaged() -> None:
+    x, valid = noise(1, 1, 6, 8), noise(1, 1, 6, 8, seed=5) > 0.5
+    guide = noise(1, 3, 18, 32, seed=6)
+    small = guide.view(1, 3, 6, 3, 8, 4).mean((3, 5))
+    torch.testing.assert_close(fill_holes(x, valid, guide), fill_holes(x, valid, small))
+
+
+def test_each_level_halves_by_valid_means() -> None:
+    """By hand: level 0 leaves holes at 0, level 1 takes the means of the valid in 2×2 pixels."""
+    x = torch.tensor([[1.0, 3, 5, 9], [2, 9, 9, 9]])[None, None]
+    valid = torch.tensor([[1, 1, 1, 0], [1, 0, 0, 0]]).bool()[None, None]
+    zeroed = torch.where(valid, x, 0)
+    assert torch.equal(continued(x, valid, 0), zeroed)
+    coarse = torch.tensor([[[[2.0, 5.0]]]])
+    expected = torch.where(valid, x, bilinear(coarse, (2, 4)))
+    torch.testing.assert_close(continued(x, valid, 1), expected)
+    weights = torch.tensor([[1, 0.5, 1, 0], [0.25, 0, 0, 0]])[None, None]
+    coarse = torch.tensor([[[[(1 + 1.5 + 0.5) / 1.75, 5.0]]]])
+    expected = torch.where(valid, x, bilinear(coarse, (2, 4)))
+    torch.testing.assert_close(continued(x, weights, 1), expected)
+
+
+def test_weights_reach_the_levels_below() -> None:
+    """Two levels down a mean of 16 pixels counts each by its weight; without weights each 2×2 mean
+    counts alike, however many pixels it has."""
+    x = torch.zeros(1, 1, 8, 4)
+    x[0, 0, :2, 0], x[0, 0, 0, 2] = 1.0, 4.0
+    valid = x > 0
+    plain = continued(x, valid, 2)[0, 0, 3, 3]
+    weighted = continued(x, valid * torch.where(x == 1, 0.1, 1.0), 2)[0, 0, 3, 3]
+    # Means two levels down: (1 + 4) / 2 and (2 · 0.1 · 1 + 1 · 4) / 1.2; the lower half is empty.
+    assert float(weighted / plain) == pytest.approx((4.2 / 1.2) / 2.5, rel=1e-5)
+
+
+# Of a map (1, 1, 9, 13), its validity, and an image (1, 3, 18, 26); sizes are those of the other.
+EXPORTED: dict[str, Callable[[Tensor, Tensor, Tensor], Tensor]] = {
+    "bicubic, growing": lambda x, valid, guide: bicubic(x, guide.shape[2:]),
+    "bicubic, shrinking": lambda x, valid, guide: bicubic(guide, x.shape[2:]),
+    "bilinear, mixed": lambda x, valid, guide: bilinear(x[..., :8], (guide.shape[2], x.shape[2])),
+    "grown": lambda x, valid, guide: grown(x, guide.shape[2:]),
+    "area": lambda x, valid, guide: area(guide, x.shape[2:]),
+    "padded": lambda x, valid, guide: pad_to_multiple(x, 8),
+    "padded by more than it has": lambda x, valid, guide: pad_to_multiple(x, 32),
+    "filled": lambda x, valid, guide: fill_holes(x, valid > 0.6),
+    "filled with a guide": lambda x, valid, guide: fill_holes(x, valid > 0.6, guide, 1.0),
+    "masked": lambda x, valid, guide: masked_bicubic(x, valid > 0.6, guide.shape[2:])[0],
+}
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", EXPORTED)
+def test_the_forms_for_exported_graphs_give_the_same(name: str) -> None:
+    """A graph that was traced from some maps, run on these and on others."""
+    function, sizes = EXPORTED[name], ((1, 9, 13), (1, 9, 13), (3, 18, 26))
+    some, others = ([noise(1, *size, seed=n) for n, size in enumerate(sizes, first)]
+                    for first in (0, 7))  # fmt: skip
+    graph = torch.jit.trace(function, some, check_trace=False)
+    for maps in (some, others):
+        torch.testing.assert_close(graph(*maps), function(*maps), atol=1e-5, rtol=1e-5)
 
 
 def test_filling_a_batch_is_filling_its_images() -> None:

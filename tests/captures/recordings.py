@@ -215,25 +215,9 @@ def stray(place: Path) -> Path:
     with (place / "odometry.csv").open("w", newline="") as file:
         rows = csv.writer(file)
         # As newer versions of the app write it; the last two are empty in most rows.
-        rows.writerow(
-            [
-                "timestamp",
-                " frame",
-                " x",
-                " y",
-                " z",
-                " qx",
-                " qy",
-                " qz",
-                " qw",
-                " fx",
-                " fy",
-                " cx",
-                " cy",
-                " distortion_center_x",
-                " distortion_center_y",
-            ]
-        )
+        names = ["timestamp", "frame", *"xyz", "qx", "qy", "qz", "qw", "fx", "fy", "cx", "cy"]
+        more = ["distortion_center_x", "distortion_center_y"]
+        rows.writerow([f" {name}" for name in names + more])
         for n in range(FRAMES):
             tail = [f" {W / 2}", f" {H / 2}"] if n == 1 else [" ", " "]
             rows.writerow([0.1 * n, f" {n:06}", 0.1 * n, 0, 0, 0, 0, 0, 1, FX, FX, CX, CY, *tail])

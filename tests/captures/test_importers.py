@@ -202,3 +202,48 @@ def test_clouds_without_a_camera_are_refused_before_the_work(
     assert code == 2
     assert "--field-of-view" in said
     assert not (tmp_path / "out").exists()
+
+
+def test_a_camera_beside_the_frames_of_7_scenes_layout_is_taken(tmp_path: Path) -> None:
+    """As tools for fusion and labelling write it; the dataset itself has none."""
+    path = made.seven_scenes(tmp_path)
+    assert read_frame(find_frames(path).pairs[0]).camera.fx == pytest.approx(585 * made.W / 640)
+    np.savetxt(path / "camera-intrinsics.txt", made.K)
+    camera = read_frame(find_frames(path).pairs[0]).camera
+    assert (camera.fx, camera.cx, camera.cy) == (made.FX, made.CX, made.CY)
+
+
+def test_an_open3d_camera_of_any_name_is_taken(tmp_path: Path) -> None:
+    path = made.redwood(tmp_path)
+    (path / "trajectory.log").unlink()
+    stated = next(path.glob("*.json"))
+    stated.rename(path / "cam_params_realsense.json")
+    (path / "notes.json").write_text('{"place": "kitchen"}')
+    found = find_frames(path)
+    assert found.layout == "redwood"
+    assert read_frame(found.pairs[0]).camera.fx == made.FX
+
+
+def test_stray_of_older_versions_has_one_camera_for_all(tmp_path: Path) -> None:
+    path = made.stray(tmp_path / "stray")
+    rows = (path / "odometry.csv").read_text().splitlines()
+    short = "\n".join(",".join(row.split(",")[:9]) for row in rows)
+    (path / "odometry.csv").write_text(short)
+    frame = read_frame(find_frames(path).pairs[1])
+    assert frame.camera.fx == made.FX
+    assert frame.pose == pytest.approx(made.moved(1))
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("a, b\n1, 2\n", "no columns"),
+        ("", "no columns"),
+        ("timestamp, frame, x, y, z, qx, qy, qz, qw\n1, 0, 0, 0, 0, 0, 0, 0\n", "line 2"),
+    ],
+)
+def test_odometry_of_another_kind_is_refused(tmp_path: Path, text: str, words: str) -> None:
+    path = made.stray(tmp_path / "stray")
+    (path / "odometry.csv").write_text(text)
+    with pytest.raises(InputError, match=words):
+        find_frames(path)

@@ -9,8 +9,8 @@ from scipy.interpolate import BSpline
 from torch import Tensor, nn
 
 from ducos.models import DuCosCompact
-from ducos.models.ducos.around import TAPS, gather, window_of
-from ducos.models.ducos.mixing import BEYOND, MixingTail, expected_error
+from ducos.models.ducos.around import TAPS, Around, gather, window_of
+from ducos.models.ducos.mixing import BEYOND, MixingTail, expected_error, within_reach
 from ducos.resize import fill_holes
 
 RATIOS = [(1, 1), (2, 2), (1.5, 3.4), (11.6, 2.7), (5, 1)]
@@ -190,6 +190,17 @@ def test_sigma_is_small_on_planes_and_large_at_steps() -> None:
     assert sigma.shape == (1, 1, 64, 64)
     assert sigma[..., 28:36].min() > 0.3
     assert sigma[..., :12].max() < 2e-3
+
+
+def test_the_reach_ends_where_it_says() -> None:
+    """Neighbours of 1 and 3: a share BEYOND of their range below and above, nothing else moves."""
+    low = torch.ones(1, 1, 8, 8)
+    low[..., 4:] = 3.0
+    around = Around.of(torch.zeros(1, 3, 16, 16), low, None)
+    for far, end in ((-9.0, 1 - BEYOND * 2), (2.0, 2.0), (9.0, 3 + BEYOND * 2)):
+        depth = within_reach(torch.full((1, 1, 16, 16), far), around)
+        assert depth[0, 0, 8, 8].item() == pytest.approx(end)
+        assert depth[0, 0, 8, 1].item() == pytest.approx(1.0)  # where all neighbours are 1
 
 
 @pytest.mark.parametrize("corrections", [0, 4])

@@ -12,7 +12,14 @@ from ducos.files import read_low
 from ducos.hints import MODES, mode_of
 from ducos.models import create, predict_in_strips
 from ducos.models.ducos.around import Around, linear_of, nearest_of, window_of
-from ducos.models.ducos.mixing import OPERATOR, SIGMAS, tolerated
+from ducos.models.ducos.mixing import (
+    EDGE,
+    OPERATOR,
+    SIGMAS,
+    agreeing,
+    beyond_tolerance,
+    tolerated,
+)
 from ducos.resize import nearest
 
 TOLD = {"mode": ["faithful", "repair"], "sensor": ["unknown", "tof"]}
@@ -106,8 +113,30 @@ def test_tolerance_is_for_noise_on_surfaces_and_for_edges_of_shrunk_maps() -> No
     assert at_one[0, 0, 0, 4].item() < 1e-3  # at an edge nothing is noise
     shrunk = tolerated(Around.of(torch.zeros(1, 3, 32, 32), low, None), sigma)
     assert shrunk[0, 0, 0, 4].item() == pytest.approx(OPERATOR * (1 - 1 / 16), abs=1e-3)
+    low[..., 4:] = 0.5
+    half = tolerated(Around.of(torch.zeros(1, 3, 16, 24), low, None), sigma)
+    noise = SIGMAS * 0.01 / (1 + (0.5 / (EDGE * 0.01)) ** 2)
+    expected = OPERATOR * (1 - 1 / 6) * 0.5 + noise
+    assert half[0, 0, 0, 4].item() == pytest.approx(expected, rel=1e-4)
     resampled = Around.of(torch.zeros(1, 3, 32, 32), low, None, shrunk_by=torch.eye(3)[1:2])
     assert tolerated(resampled, None).max() == 0  # bicubic is the same in all programs
+
+
+def test_what_is_beyond_the_tolerance() -> None:
+    """Nothing where a mean is within it, the rest where not, nothing in holes."""
+    low = torch.tensor([[[[0.5, 0.5, 0.5, 0.5]]]])
+    valid = torch.tensor([[[[True, True, True, False]]]])
+    around = Around.of(torch.zeros(1, 3, 2, 8), low, valid, shrunk_by=torch.eye(3)[:1])
+    depth = torch.tensor([0.48, 0.48, 0.4, 0.4, 0.7, 0.6, 0.9, 0.9]).expand(1, 1, 2, 8)
+    tolerance = torch.full_like(low, 0.03)
+    excess = beyond_tolerance(depth, around, tolerance)
+    torch.testing.assert_close(excess, torch.tensor([[[[0.0, 0.07, -0.12, 0.0]]]]))
+    moved = agreeing(depth, around, tolerance, excess)
+    means = F.interpolate(moved, size=(1, 4), mode="area")
+    assert ((means - low).abs() <= tolerance + 1e-6)[valid].all()
+    untouched = torch.full((1, 1, 2, 8), 0.48)
+    nothing = beyond_tolerance(untouched, around, tolerance)
+    assert torch.equal(agreeing(untouched, around, tolerance, nothing), untouched)
 
 
 def test_growing_by_the_window_is_plain_resampling() -> None:

@@ -17,7 +17,7 @@ from ducos.errors import InputError
 from ducos.example import LOW, PAIRS, RGB
 from ducos.export import LIMIT
 from ducos.files import read_colour, read_depth
-from ducos.runtime import PIECES, Network, described, network, open_network, place
+from ducos.runtime import PIECES, PRIOR_PIECES, Network, described, network, open_network, place
 from ducos.sampling import area
 from ducos.upscaling import WEIGHTS, Options, chosen_runtime
 
@@ -89,6 +89,18 @@ def test_a_faithful_result_agrees_with_its_measurements(odd: Any) -> None:
     assert np.quantile(missing, 0.9) < 2.2 * 0.01
 
 
+@pytest.mark.parametrize("prior", ["bent", "flat"])
+def test_a_prior_says_what_it_says_on_torch(odd: Any, prior: str) -> None:
+    """Of another size, without a scale, and nearer is more."""
+    rgb, depth = odd
+    given = rgb[::2, ::3].mean(-1) ** 2 if prior == "bent" else np.ones((20, 30), np.float32)
+    options = {"model": "ducos-small", "prior": given, "any_aspect": True, "unit": "m"}
+    ours, torchs = both(rgb, depth, shift="off", **options)
+    assert_alike(ours, torchs)
+    assert np.abs(ours.leaned - torchs.leaned).max() < 1e-4
+    assert (ours.leaned.max() > 0.1) == (prior == "bent")
+
+
 def test_tensors_in_tensors_out() -> None:
     import torch
 
@@ -100,14 +112,16 @@ def test_tensors_in_tensors_out() -> None:
 # Strips
 
 
-@pytest.mark.parametrize("rows", [8, 40, 4096])
+@pytest.mark.parametrize(("rows", "model"), [(8, "tiny"), (40, "small"), (4096, "tiny")])
 def test_rows_that_pass_together_do_not_matter(
-    odd: Any, monkeypatch: pytest.MonkeyPatch, rows: int
+    odd: Any, monkeypatch: pytest.MonkeyPatch, rows: int, model: str
 ) -> None:
-    whole = super_resolve(*odd, unit="m", runtime="onnx", any_aspect=True, shift="off")
+    given: dict[str, Any] = {"unit": "m", "runtime": "onnx", "any_aspect": True, "shift": "off"}
+    given |= {"prior": odd[0].mean(-1)} if model == "small" else {}
+    whole = super_resolve(*odd, **given)
     monkeypatch.setattr(network, "ROWS", rows)
     monkeypatch.setattr("ducos.runtime.surroundings.AT_ONCE", 0)
-    parts = super_resolve(*odd, unit="m", runtime="onnx", any_aspect=True, shift="off", tile="1MB")
+    parts = super_resolve(*odd, **given, tile="1MB")
     span = np.ptp(whole.low.depth[whole.low.valid])
     assert np.abs(parts.depth - whole.depth).max() < 2e-5 * span
     assert np.abs(parts.sigma - whole.sigma).max() < 2e-5 * span
@@ -122,7 +136,7 @@ def test_graphs_and_weights_are_of_one_training(weights: Path) -> None:
     about = described(weights)
     for name, digest in about["weights"].items():
         assert hashlib.sha256((WEIGHTS / name).read_bytes()).hexdigest() == digest
-    for piece in PIECES:
+    for piece in (*PIECES, *PRIOR_PIECES) if about["takes_prior"] else PIECES:
         graph = onnx.load(place(weights, piece), load_external_data=False).graph
         stored = [tensor for tensor in graph.initializer if tensor.data_location == 1]
         assert {e.value for t in stored for e in t.external_data if e.key == "location"} <= set(
@@ -154,6 +168,7 @@ def test_auto_takes_what_starts_faster() -> None:
     assert chosen_runtime(Options()) == "onnx"
     assert chosen_runtime(Options(model="guided-filter")) == "torch"
     assert chosen_runtime(Options(runtime="torch")) == "torch"
+    assert chosen_runtime(Options(prior=RGB)) == "onnx"
     assert chosen_runtime(Options(device="cuda")) == "torch"
 
 

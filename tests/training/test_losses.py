@@ -1,5 +1,6 @@
 """Objectives and constraints: exact answers, gradients, and that holes have no say."""
 
+import math
 from collections.abc import Callable
 
 import pytest
@@ -7,11 +8,13 @@ import torch
 from torch import Tensor
 from torch.autograd import gradcheck
 
+from ducos.cameras import CLOSE
 from ducos.errors import InputError
 from ducos.models.prediction import Prediction
 from ducos.normalise import Range
 from ducos.training.losses import (
     alignment,
+    at_edges,
     consistency,
     coverage,
     edge,
@@ -212,6 +215,34 @@ def test_the_best_sigma_is_the_error_that_two_thirds_stay_below() -> None:
 
     candidates = [0.5 + 0.05 * k for k in range(21)]
     assert min(candidates, key=loss) == pytest.approx(1.0, abs=0.051)
+
+
+def test_who_is_asked_at_an_edge() -> None:
+    """In metres: surfaces at 2 m and 6 m, a range of 1 to 9 m, pixels at and beyond 2 % of them."""
+    metres = torch.full((1, 1, 1, 12), 2.0, dtype=DOUBLE)
+    metres[..., 6:] = 6.0
+    metres[..., 4], metres[..., 5] = 2.03, 2.05  # 0.03 of 2.03 is near enough, 0.05 of 2.05 is not
+    metres[..., 7], metres[..., 8] = 5.89, 5.85
+    depth = (metres - 1) / 8 + 0.01
+    batch = make_batch((metres - 1) / 8, lowest=1.0, highest=9.0)
+    asked, distance = at_edges(Prediction(depth), batch, radius=3)
+    expected = [False, False, False, True, True, False, True, True, False, False, False, False]
+    assert asked[0, 0, 0].tolist() == expected
+    off = torch.minimum((depth - 0.125).abs(), (depth - 0.625).abs())
+    torch.testing.assert_close(distance[asked], off[asked])
+    batch.valid[..., 6:] = False  # the far surface is not known: no edge
+    assert not at_edges(Prediction(depth), batch, radius=3)[0].any()
+    small = metres.clamp(max=2.19)  # a jump of less than a tenth of 2 m
+    assert not at_edges(Prediction(depth), make_batch((small - 1) / 8, highest=9.0), 3)[0].any()
+
+
+def test_flying_has_a_slope_as_wide_as_the_threshold() -> None:
+    """1.5 times as far off as a surface may be: a step of sigmoid(4 · 0.5), of every pixel."""
+    batch = make_batch(step(), lowest=1.0, highest=4.0)
+    close = CLOSE * (1 + 3 * step()) / 3  # 2 % of the depth, in the range
+    for times in (0.5, 1.0, 1.5):
+        loss = flying(Prediction(step() - times * close), batch).item()
+        assert loss == pytest.approx(1 / (1 + math.exp(-4 * (times - 1))))
 
 
 def test_flying_counts_pixels_on_neither_surface() -> None:

@@ -28,8 +28,16 @@ def recognises(path: Path) -> bool:
 
 
 def camera_file(folder: Path) -> Path | None:
-    """The camera's file, by the names that are usual."""
-    return next((folder / name for name in CAMERAS if (folder / name).is_file()), None)
+    """The camera's file, by the names that are usual, or the only JSON that holds a matrix."""
+    usual = (folder / name for name in CAMERAS)
+    others = [path for path in listed(folder, "*.json", (".json",)) if holds_matrix(path)]
+    return next((path for path in usual if path.is_file()), others[0] if len(others) == 1 else None)
+
+
+def holds_matrix(path: Path) -> bool:
+    """Whether Open3D's name of a camera matrix stands in the first bytes of a file."""
+    with path.open("rb") as stream:
+        return b'"intrinsic_matrix"' in stream.read(2000)
 
 
 class Redwood(Capture):

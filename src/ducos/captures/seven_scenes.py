@@ -1,7 +1,8 @@
 """7-Scenes: frame-N.color.*, frame-N.depth.png in millimetres, frame-N.pose.txt.
 
 The dataset's page gives 585 px and the centre (320, 240) for 640×480, and says that the two cameras
-were not calibrated against each other.
+were not calibrated against each other. Tools that took over the layout put the camera beside the
+frames: camera-intrinsics.txt or camera-intrinsics.color.txt (3×3).
 """
 
 from pathlib import Path
@@ -9,9 +10,10 @@ from pathlib import Path
 from ducos.cameras import Camera
 from ducos.captures.decoding import number_table
 from ducos.captures.frame import Capture, Frame, FrameRef, measured
-from ducos.captures.places import PICTURES, listed, pose_of
-from ducos.files import Failure, Found
+from ducos.captures.places import PICTURES, listed, matrix_file_camera, pose_of
+from ducos.files import Failure, Found, picture_size
 
+CAMERAS = ("camera-intrinsics.color.txt", "camera-intrinsics.txt")
 KINECT = Camera(640, 480, 585.0, 585.0, 320.0, 240.0)
 
 
@@ -44,6 +46,14 @@ class SevenScenes(Capture):
         return Frame(
             ref.rgb,
             low,
-            KINECT.scaled(*low.depth.shape[::-1]),
+            self.camera(*(picture_size(ref.rgb) or low.depth.shape[::-1])),
             pose=pose_of(number_table(pose, 4)) if pose.is_file() else None,
         )
+
+    def camera(self, width: int, height: int) -> Camera:
+        """The one beside the frames, or the dataset's own."""
+        for name in CAMERAS:
+            stated = matrix_file_camera(self.path / name, width, height)
+            if stated is not None:
+                return stated
+        return KINECT.scaled(width, height)

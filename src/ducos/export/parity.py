@@ -5,7 +5,7 @@ is stretched. The largest difference counts, as a share of the range of the meas
 """
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -32,6 +32,7 @@ class Pair:
     batch: int = 1
     mode: int = 0
     sensor: int = 0
+    prior: bool = False
 
 
 PAIRS = (
@@ -42,6 +43,12 @@ PAIRS = (
     Pair("batch of two, repaired", (64, 96), (16, 24), holes=0.1, batch=2, mode=1, sensor=1),
     Pair("stretched, one large hole", (70, 45), (11, 17), holes=-0.5),
 )
+
+
+PRIOR_PAIRS = tuple(
+    replace(pair, name=f"{pair.name}, prior", prior=True) for pair in PAIRS if pair.batch == 1
+)
+"""The same for networks that take a prior, where a runtime can give them one."""
 
 
 class Agreement(NamedTuple):
@@ -100,7 +107,7 @@ def scene(pair: Pair) -> Feed:
         h, w = (int(-pair.holes * n) for n in pair.low)
         trust[:h, -w:] = 0
     count = pair.batch
-    return {
+    feed: Feed = {
         "image": np.stack([colours] * count).astype(np.float32),
         "depth": np.stack([depth[None] * (1 + i) for i in range(count)]).astype(np.float32),
         "trust": np.stack([trust[None]] * count),
@@ -109,6 +116,10 @@ def scene(pair: Pair) -> Feed:
         "mode": np.full(count, pair.mode, np.int64),
         "sensor": np.full(count, pair.sensor, np.int64),
     }
+    if pair.prior:  # inverse depth, bent and of no scale
+        relative = 1 / (_view(pair.image) - 1) + 0.1 * colours[0]
+        feed["prior"] = np.stack([relative[None]] * count).astype(np.float32)
+    return feed
 
 
 def _places(size: tuple[int, int]) -> tuple[NDArray[Any], NDArray[Any]]:

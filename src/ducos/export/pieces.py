@@ -26,11 +26,19 @@ from numpy.typing import NDArray
 from torch import nn
 
 from ducos.errors import InputError, needed
-from ducos.export.parity import Agreement, Feed, Run, measured, refuse_if_wrong
+from ducos.export.parity import (
+    PAIRS,
+    PRIOR_PAIRS,
+    Agreement,
+    Feed,
+    Run,
+    measured,
+    refuse_if_wrong,
+)
 from ducos.files import atomic_write
 from ducos.filters import maximum
 from ducos.kernels import FARTHER
-from ducos.models import Piece, load_model, pieces_of, read_about
+from ducos.models import Piece, as_model, load_model, pieces_of, read_about
 from ducos.runtime import FORMAT, Network, description, place
 from ducos.sampling import area, fill_holes, nearest
 
@@ -66,7 +74,8 @@ def export_pieces(weights: Path) -> list[Agreement]:
             shutil.copy(file, folder)
         copy = Path(folder) / weights.name
         made = write_pieces(model, copy)
-        rows = measured(model, in_pieces(Network(copy, threads=1)))
+        pairs = (*PAIRS, *PRIOR_PAIRS) if as_model(model).takes_prior else PAIRS
+        rows = measured(model, in_pieces(Network(copy, threads=1)), pairs)
         refuse_if_wrong(rows)
         for path in made:
             with atomic_write(weights.with_name(path.name)) as temporary:
@@ -86,7 +95,10 @@ def in_pieces(network: Network) -> Run:
             lowest, span = low[trust > 0].min(), np.ptp(low[trust > 0])
             filled = fill_holes(low, trust, area(image, low.shape), FARTHER)
             noise = float(feed["noise"][i] / span)
-            found = network(image, (filled - lowest) / span, trust, noise=noise, told=told)
+            prior = feed["prior"][i, 0] if "prior" in feed else None
+            found = network(
+                image, (filled - lowest) / span, trust, noise=noise, told=told, prior=prior
+            )
             depth = np.maximum(found.depth * span + lowest, 0.5 * lowest)
             source = np.where(trust > 0, 1, np.where(maximum(trust, 5) > 0, 2, 3))
             size = (image.shape[1], image.shape[2])

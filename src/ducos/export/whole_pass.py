@@ -34,6 +34,7 @@ class WholePass(nn.Module):
         metric: Tensor,
         mode: Tensor,
         sensor: Tensor,
+        prior: Tensor | None = None,
     ) -> tuple[Tensor, Tensor, Tensor]:
         """What a network makes of measurements, with all that surrounds it.
 
@@ -44,6 +45,7 @@ class WholePass(nn.Module):
             noise: (B,) one standard deviation of depth in metres; 0 if not known.
             metric: (B,) 1 for distances; 0 for relative maps, of which nobody knows what is near.
             mode, sensor: (B,) int64, places among the words of the network, see `words_of`.
+            prior: (B, 1, H, W), any relative depth of the image; no input of exported files.
 
         Returns:
             depth (B, 1, H, W) in metres; sigma (B, 1, H, W), 0 from models that have none; source
@@ -55,6 +57,8 @@ class WholePass(nn.Module):
         filled = doubted(depth, trust, image, FARTHER * metric[each])
         normalised = limits.apply(filled)
         known = {"noise": noise[each] / limits.span} if self.network.takes_noise else {}
+        if prior is not None:
+            known["prior"] = prior
         told = {"mode": mode, "sensor": sensor}
         told = {subject: told[subject] for subject in self.network.subjects}
         sure = trust if self.network.takes_confidence else valid

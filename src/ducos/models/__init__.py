@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     )
     from ducos.models.ducos.compact import DuCosCompact
     from ducos.models.ducos.paper import DuCos
-    from ducos.models.ducos.pieces import Piece, pieces_of
+    from ducos.models.ducos.piece import Piece
+    from ducos.models.ducos.pieces import pieces_of
     from ducos.models.header import read_about
     from ducos.models.justified import check_arguments
     from ducos.models.prediction import Prediction

@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING
 from ducos.lazy import doors
 
 if TYPE_CHECKING:
-    from ducos.runtime.files import FORMAT, PIECES, can_run, described, description, place
+    from ducos.runtime.files import (
+        FORMAT,
+        PIECES,
+        PRIOR_PIECES,
+        can_run,
+        can_take_prior,
+        described,
+        description,
+        place,
+    )
     from ducos.runtime.network import Network, open_network
     from ducos.runtime.plain import PLAIN
 else:

@@ -9,6 +9,16 @@ from ducos.errors import InputError
 
 FORMAT = "ducos-pieces-1"
 PIECES = ("fit", "start", "body", "propose", "hand_back", "settle")
+PRIOR_PIECES = (
+    "prior_curve",
+    "prior_align",
+    "prior_fit",
+    "prior_suggest",
+    "prior_start",
+    "prior_body",
+    "prior_propose",
+)
+"""Further pieces of a network that takes a prior."""
 
 
 def place(weights: Path, piece: str) -> Path:
@@ -24,6 +34,11 @@ def description(weights: Path) -> Path:
 def can_run(weights: Path) -> bool:
     """Whether there are graphs for these weights."""
     return description(weights).is_file()
+
+
+def can_take_prior(weights: Path) -> bool:
+    """Whether there are graphs for these weights with a prior."""
+    return all(place(weights, piece).is_file() for piece in PRIOR_PIECES)
 
 
 def described(weights: Path) -> dict[str, Any]:

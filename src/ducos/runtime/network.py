@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from ducos.arrays import AnyArray, Size
 from ducos.errors import needed
 from ducos.runtime.files import PIECES, described, place
+from ducos.runtime.prior import Guess
 from ducos.runtime.surroundings import Surroundings
 
 ROWS = 64  # of the image that pass together, at most
@@ -33,10 +34,12 @@ Progress = Callable[[float], None]
 
 
 class Answer(NamedTuple):
-    """depth and sigma (H, W), in the range of the normalised measurements."""
+    """depth and sigma (H, W), in the range of the normalised measurements; leaned (H, W): how far
+    each pixel follows a prior, None if there was none."""
 
     depth: Floats
     sigma: Floats
+    leaned: Floats | None = None
 
 
 class Network:
@@ -55,11 +58,16 @@ class Network:
             options.enable_mem_pattern = False  # which would hold what the largest image needed
             # The search for buffers to use again takes most of the time to open a graph.
             options.enable_mem_reuse = False
-            if piece == "fit":  # small maps, many nodes: it takes longer to improve than to run
+            if piece in (
+                "fit",
+                "prior_fit",
+                "prior_curve",
+            ):  # small maps, many nodes: it takes longer to improve than to run
                 options.graph_optimization_level = runtime.GraphOptimizationLevel.ORT_DISABLE_ALL
             file = os.fspath(place(weights, piece))
             return runtime.InferenceSession(file, options, providers=["CPUExecutionProvider"])
 
+        self.opened = opened
         self.pieces = {piece: opened(piece) for piece in PIECES}
         # Its arena would keep all that it ever held, to be fast the next time.
         self.as_value = runtime.OrtValue.ortvalue_from_numpy
@@ -78,7 +86,9 @@ class Network:
         into: arrays for all of its outputs, where these are kept: the memory that a session gives
             out stays with it. give_back: afterwards, all memory that it took for itself.
         """
-        session = self.pieces[piece]
+        session = self.pieces.get(piece)
+        if session is None:  # of a prior, when the first one comes
+            session = self.pieces[piece] = self.opened(piece)
         seen = {each.name: inputs[each.name] for each in session.get_inputs()}
         options = self.giving_back if give_back else None
         if into is None:
@@ -88,8 +98,8 @@ class Network:
         for name, values in seen.items():
             whole = np.ascontiguousarray(values)  # of which the binding makes no copy
             binding.bind_ortvalue_input(name, self.as_value(whole))
-        for name, place in into.items():
-            binding.bind_output(name, "cpu", 0, np.float32, place.shape, place.ctypes.data)
+        for name, kept in into.items():
+            binding.bind_output(name, "cpu", 0, np.float32, kept.shape, kept.ctypes.data)
         session.run_with_iobinding(binding, options)
         return list(into.values())
 
@@ -101,12 +111,14 @@ class Network:
         *,
         noise: float | None,
         told: Mapping[str, str],
+        prior: Floats | None = None,
         memory: int | None = None,
         progress: Progress | None = None,
     ) -> Answer:
         """image (3, H, W) in [0, 1], low (h, w) normalised and without holes, trust (h, w) in
         [0, 1], noise: one standard deviation of low -> depth and sigma (H, W).
 
+        prior: (H, W), any relative depth of the image, for networks that take one.
         memory: bytes for the neighbours' weights; beyond them they lie in a temporary file.
         progress: called with the share of the work that is done, for images beyond `memory`.
         """
@@ -126,9 +138,13 @@ class Network:
             give_back=around.large,
         )
         around.fit, around.shrinking = fit[0], shrinking
-        features = self.body(around, words)
+        guess = None
+        if prior is not None:
+            guess = Guess(prior, around, self.run, list(strips(size)))
+            guess = guess if guess.says else None
+        features = self.body(around, words, guess)
         report(0.5)
-        depth, sigma, weights, gate = self.proposed(features, around, memory)
+        depth, sigma, weights, gate, leaned = self.proposed(features, around, guess, memory)
         del features
         report(0.7)
         for _ in range(self.about["corrections"]):
@@ -148,7 +164,9 @@ class Network:
         depth = self.settled(depth, around)
         depth = agreeing(depth, around, tolerance[0, 0])
         report(1.0)
-        return Answer(depth, sigma)
+        if prior is not None and leaned is None:  # of one that says nothing
+            leaned = np.zeros_like(depth)
+        return Answer(depth, sigma, leaned)
 
     def place(self, subject: str, told: Mapping[str, str]) -> int:
         """Where a word stands among those that the network knows; the first one if it does not."""
@@ -156,47 +174,60 @@ class Network:
         word = told.get(subject, known[0])
         return known.index(word) if word in known else 0
 
-    def body(self, around: Surroundings, words: dict[str, AnyArray]) -> Floats:
+    def body(self, around: Surroundings, words: dict[str, AnyArray], guess: Guess | None) -> Floats:
         """Features (1, C, H/stride, W/stride) of the padded image."""
         H, stride = around.padded[0], self.about["stride"]
         first = None
         for a, b in strips(around.padded):
             top, bottom = max(0, a - PRELUDE), min(H, b + PRELUDE)
-            maps = around.seen(top, bottom)
-            phases = {"row_phase": around.phases[0][top:bottom], "column_phase": around.phases[1]}
-            known = {"ratio": around.ratio, "shrinking": around.shrinking, **words}
+            maps: dict[str, Any] = around.seen(top, bottom)
+            phases: dict[str, Any] = {
+                "row_phase": around.phases[0][top:bottom],
+                "column_phase": around.phases[1],
+            }
+            known: dict[str, Any] = {"ratio": around.ratio, "shrinking": around.shrinking, **words}
             (part,) = self.run("start", **maps, **phases, **known)
+            if guess is not None:
+                both = {**maps, **guess.seen(top, bottom)}
+                (part,) = self.run("prior_start", first=part, **both)
             if first is None:
                 first = np.empty((1, part.shape[1], H // stride, part.shape[3]), np.float32)
             skip, count = (a - top) // stride, (b - a) // stride
             first[:, :, a // stride : b // stride] = part[:, :, skip : skip + count]
+        piece = "body" if guess is None else "prior_body"
+        given: dict[str, Any] = {} if guess is None else {"fitted": guess.padded}
         (features,) = self.run(
-            "body", give_back=around.large, image=around.padded_image[None], first=first
+            piece, give_back=around.large, image=around.padded_image[None], first=first, **given
         )
         return features
 
-    def proposed(self, features: Floats, around: Surroundings, memory: int | None) -> Any:
-        """Depth, sigma, the neighbours' weights (16, H, W) and how far each pixel is corrected."""
+    def proposed(
+        self, features: Floats, around: Surroundings, guess: Guess | None, memory: int | None
+    ) -> Any:
+        """Depth, sigma, the neighbours' weights (16, H, W), how far each pixel is corrected, and
+        how far it follows a prior."""
         H, W = around.size
         stride = self.about["stride"]
         depth, sigma, gate = (np.empty((H, W), np.float32) for _ in range(3))
+        leaned = None if guess is None else np.empty((H, W), np.float32)
         weights = Kept(float("inf") if memory is None else SHARE * memory)
         cells = features.shape[2]
         for a, b in strips(around.size):
             first, last = a // stride, -(-b // stride)
             top, bottom = max(0, first - 1), min(cells, last + 1)
             inside = around.window(a, b)
-            maps = around.known(a, b)
+            maps: dict[str, Any] = around.known(a, b)
             kept = np.empty((1, NEIGHBOURS, b - a, W), np.float32)
             places = {"depth": depth[a:b], "gate": gate[a:b], "sigma": sigma[a:b]}
+            if guess is not None and leaned is not None:
+                maps = {**maps, **guess.known(a, b)}
+                places["leaned"] = leaned[a:b]
             into = {name: place[None, None] for name, place in places.items()}
             self.run(
-                "propose",
+                "propose" if guess is None else "prior_propose",
                 into={**into, "weights": kept},
                 features=features[:, :, top:bottom],
-                up=maps["up"],
-                contrast=maps["contrast"],
-                guided=maps["guided"],
+                **maps,
                 low=around.low[None, None, slice(*inside.reached)],
                 trust=around.trust[None, None, slice(*inside.reached)],
                 rows=inside.rows,
@@ -206,7 +237,7 @@ class Network:
                 skip=np.array([(first - top) * stride]),
             )
             weights.put(a, kept)
-        return depth, sigma, weights, gate
+        return depth, sigma, weights, gate, leaned
 
     def settled(self, depth: Floats, around: Surroundings) -> Floats:
         """Kept to the range of the neighbours, with steeper edges."""

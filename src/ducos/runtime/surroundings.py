@@ -1,5 +1,6 @@
 """What surrounds each pixel, as arrays: `models.ducos.around` for some rows of an image."""
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -105,9 +106,19 @@ class Surroundings:
 
     def seen(self, first: int, last: int) -> dict[str, Floats]:
         """What the body sees of these rows of the padded image."""
+
+        def looked_at(top: int, bottom: int) -> dict[str, Floats]:
+            return {"image": self.image[None, :, top:bottom], **self.known(top, bottom)}
+
+        return self.of_padded(first, last, looked_at)
+
+    def of_padded(
+        self, first: int, last: int, known: Callable[[int, int], dict[str, Floats]]
+    ) -> dict[str, Floats]:
+        """`known` of rows of the image, as these rows of the padded image."""
         index = self.row_axis[first:last]
         top, bottom = int(index.min()), int(index.max()) + 1
-        maps = {"image": self.image[None, :, top:bottom], **self.known(top, bottom)}
+        maps = known(top, bottom)
         if self.padded == self.size:
             return maps
         return {name: x[:, :, (index - top)[:, None], self.column_axis] for name, x in maps.items()}

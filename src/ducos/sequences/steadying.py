@@ -47,12 +47,15 @@ class Past(NamedTuple):
     """What is remembered of each pixel (H, W).
 
     depth: steadied; 0 for none. measured: 1 where it was measured, less the longer ago that was, 0
-    for a guess. guesses: how many its mean is made of.
+    for a guess. guesses: how many its mean is made of. x, y: where in the pixel the point lies,
+        from its centre: without them a point that moves less than half a pixel would stay.
     """
 
     depth: Floats
     measured: Floats
     guesses: Floats
+    x: Floats
+    y: Floats
 
 
 class Steady:
@@ -75,7 +78,8 @@ class Steady:
             anything. measured: (H, W), pixels that are no guess in a hole. view: camera and pose
             of the frame, if they are known.
         """
-        steadied, past = depth, Past(depth, measured.astype(np.float32), np.ones_like(depth))
+        zero, one = np.zeros_like(depth), np.ones_like(depth)
+        steadied, past = depth, Past(depth, measured.astype(np.float32), one, zero, zero)
         if self.image is not None and self.past is not None and self.image.shape == image.shape:
             lowest, highest = (of(self.image, AROUND) for of in (colour_minimum, colour_maximum))
             carried, same = self.by_flow(image, lowest, highest)
@@ -105,7 +109,9 @@ class Steady:
             past = Past(
                 steadied,
                 np.where(same & recalled, FADING * carried.measured, past.measured),
-                np.where(same & ~measured, more, past.guesses),
+                np.where(same & ~measured, more, one),
+                np.where(same & ~measured, carried.x, zero),
+                np.where(same & ~measured, carried.y, zero),
             )
         self.past = past._replace(depth=np.where(valid, steadied, np.float32(0)))
         self.image, self.view = image, view
@@ -133,19 +139,22 @@ class Steady:
         H, W = self.past.depth.shape
         row, column = np.nonzero(self.past.depth > 0)
         far = self.past.depth[row, column]
-        points = self.view.camera.directions(column, row) * far[:, None]
+        within = self.past.x[row, column], self.past.y[row, column]
+        points = self.view.camera.directions(column + within[0], row + within[1]) * far[:, None]
         step = np.linalg.inv(view.pose) @ self.view.pose
         points = points @ step[:3, :3].T + step[:3, 3]
         seen = points[:, 2] > 1e-3
         points, row, column = points[seen], row[seen], column[seen]
-        u, v = (np.rint(x).astype(np.int64) for x in view.camera.pixels(points))
+        x, y = view.camera.pixels(points)
+        u, v = (np.rint(exact).astype(np.int64) for exact in (x, y))
         inside = (u >= 0) & (u < W) & (v >= 0) & (v < H)
         order = np.argsort(-points[inside, 2], kind="stable")  # the nearest is written last
-        u, v, row, column = (x[inside][order] for x in (u, v, row, column))
+        u, v, x, y, row, column = (each[inside][order] for each in (u, v, x, y, row, column))
         drawn = Past(*(np.zeros((H, W), np.float32) for _ in self.past))
         drawn.depth[v, u] = points[inside, 2][order]
         drawn.measured[v, u] = self.past.measured[row, column]
         drawn.guesses[v, u] = self.past.guesses[row, column]
+        drawn.x[v, u], drawn.y[v, u] = x - u, y - v
         same = np.zeros((H, W), bool)
         unlike = outside(image[v, u], lowest[row, column], highest[row, column])
         same[v, u] = unlike < LARGEST_CHANGE

@@ -11,7 +11,7 @@ import numpy as np
 from ducos.arrays import Size
 from ducos.hints import mode_of
 from ducos.kernels import FARTHER
-from ducos.runtime import PLAIN, open_network
+from ducos.runtime import PLAIN, can_take_prior, open_network
 from ducos.sampling import area, bilinear, doubted, fill_holes, masked_bicubic
 from ducos.upscaling.options import Options, memory_limit
 from ducos.upscaling.runtimes import Answer, Progress, Question
@@ -22,12 +22,12 @@ class OnnxRuntime:
     """A model of the package by name, or a weight file with graphs beside it."""
 
     bounded = True
-    takes_prior = False
 
     def __init__(self, options: Options):
         weights = find_weights(options.chosen_model)
         self.network: Any
         self.trained = weights is not None
+        self.takes_prior = weights is not None and can_take_prior(weights)
         if weights is None:
             self.network = PLAIN[os.fspath(options.chosen_model)]
         else:
@@ -61,8 +61,9 @@ class OnnxRuntime:
                 trust,
                 noise=float(question.noise / span),
                 told=told,
+                prior=question.prior,
                 memory=memory_limit(options.tile),
                 progress=progress,
             )
-            return Answer(found.depth * span + lowest, found.sigma * span)
+            return Answer(found.depth * span + lowest, found.sigma * span, found.leaned)
         return Answer(self.network(normalised, full) * span + lowest)

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, Protocol
 from ducos.arrays import Floats
 from ducos.errors import InputError
 from ducos.files import DepthMap
-from ducos.runtime import PLAIN, can_run, described
+from ducos.runtime import PLAIN, can_run, can_take_prior, described
 from ducos.upscaling.options import Options, is_name
 from ducos.upscaling.weights import find_weights
 
@@ -71,9 +71,7 @@ def chosen_runtime(options: Options) -> str:
     if options.runtime == "onnx" and obstacle:
         raise InputError(f"{obstacle}; choose --runtime torch or auto")
     if options.runtime == "onnx" or (options.runtime == "auto" and not obstacle):
-        # Whoever chose the network that takes a prior will have one, sooner or later.
-        wide = options.runtime == "auto" and has_torch and may_take_prior(options)
-        return "torch" if wide else "onnx"
+        return "onnx"
     if not has_torch:
         because = f"{obstacle}, and " if obstacle else ""
         raise InputError(f"{because}torch is not installed: pip install 'ducos[torch]'")
@@ -93,17 +91,12 @@ def why_not_onnx(options: Options) -> str:
         return "" if name in PLAIN else f"{name} runs on torch"
     if not can_run(weights):
         return f"{name} has no graphs beside its weights"
-    if options.prior is not None:
-        return "a prior needs torch"
     if options.prompt is not None:
         return "a prompt needs torch"
+    without = described(weights)["takes_prior"] and not can_take_prior(weights)
+    if options.prior is not None and without:
+        return f"{name} has no graphs for priors beside its weights"
     return ""
-
-
-def may_take_prior(options: Options) -> bool:
-    """Whether the network could be given one on torch."""
-    weights = find_weights(options.chosen_model)
-    return weights is not None and bool(described(weights).get("takes_prior"))
 
 
 def may_have_gpu() -> bool:

@@ -134,10 +134,7 @@ class Upscaler:
         if options.prior is None and options.prompt is None:
             return
         if not self.runtime.takes_prior:
-            raise InputError(
-                f"{self.name} takes no prior on this runtime; choose ducos-small with torch "
-                "(pip install 'ducos[torch]'), or leave it out"
-            )
+            raise InputError(f"{self.name} takes no prior; choose ducos-small, or leave it out")
         if options.foundation is not None:
             from ducos.upscaling.looking import network
 

@@ -211,8 +211,8 @@ class DuCosCompact(Model):
         gathered.add(depth)
         alignment = []
         for i, fusion in enumerate(self.fusions):
-            # The size of the sum, which must then be there: a runtime may otherwise put it off
-            # until the end, and hold the maps of all stages until then.
+            # The size of the sum, which must then be there: a runtime may else put it off until the
+            # end, and hold the maps of all stages until then.
             lifted = self.lifts[i](features[i], gathered.size)
             fused, blended = fusion(lifted, depth)
             adapted = fused

@@ -1,85 +1,21 @@
 """The compact network in pieces, as they are traced for the runtime without torch.
 
-A piece sees some rows of the image and knows no sizes: what follows from these is among its inputs,
-made by `ducos.runtime`. Each is written with the functions of the network itself.
+Each is written with the functions of the network itself. Those of a network that is given a prior
+are in `prior_pieces`.
 """
 
 from typing import Any, ClassVar
 
-import torch
 from torch import Tensor, nn
 
 from ducos.errors import InputError
-from ducos.models.ducos.around import Around, Window
 from ducos.models.ducos.compact import DuCosCompact
 from ducos.models.ducos.guide import fits
 from ducos.models.ducos.mixing import hand_back, steepened, within_reach
+from ducos.models.ducos.piece import FEATURES, MAP, SMALL, Given, Inputs, Piece, window
+from ducos.models.ducos.prior_pieces import PRIOR
 from ducos.resize import from_cells
-from ducos.runtime import PIECES
-
-ROWS, COLUMNS = 32, 64  # of the image that is traced
-LOW = (9, 14)
-Sizes = tuple[str | int, ...]
-Inputs = dict[str, Sizes]
-MAP: Sizes = (1, 1, "H", "W")
-SMALL: Sizes = (1, 1, "h", "w")
-FEATURES = "features"  # a size that the network decides
-
-
-class Given(Around):
-    """What surrounds pixels, of maps that the caller has made; a piece knows no sizes."""
-
-    def __init__(
-        self, image: Tensor, low: Tensor, trust: Tensor, window: Window, ratio: Tensor, **maps: Any
-    ):
-        super().__init__(image, image[:, :1], None, (), low, trust, window)
-        self.__dict__.update(maps, numbers=ratio)  # before the properties of that name are asked
-
-    @property
-    def ratio(self) -> Tensor:
-        return self.__dict__["numbers"]
-
-
-def window(rows: Tensor, columns: Tensor, **known: Tensor) -> Window:
-    """A window over all rows of the low-resolution map that a piece is given."""
-    nothing = torch.zeros(0)
-    fields: dict[str, Any] = {name: known.get(name, nothing) for name in Window._fields}
-    return Window(**{**fields, "rows": rows, "columns": columns, "reached": slice(None)})
-
-
-class Piece(nn.Module):
-    """Inputs by name with their shapes, and outputs; texts are sizes that stay open."""
-
-    takes: ClassVar[Inputs] = {}
-    outputs: tuple[str, ...] = ()
-
-    def __init__(self, network: DuCosCompact):
-        super().__init__()
-        self.network = network
-        decided = {FEATURES: network.head.out_channels, "sides": len(network.sides)}
-        self.inputs = {
-            name: tuple(decided.get(str(n), n) for n in shape) for name, shape in self.takes.items()
-        }
-
-    def example(self) -> tuple[Tensor, ...]:
-        """Values to trace with."""
-        stride = self.network.stride
-        sizes = {"H": ROWS, "W": COLUMNS, "h": LOW[0], "w": LOW[1]}
-        sizes |= {"y": ROWS // stride, "x": COLUMNS // stride}
-        made = []
-        for name, sides in self.inputs.items():
-            shape = [sizes[n] if isinstance(n, str) else n for n in sides]
-            if name in ("rows", "columns"):
-                made.append(torch.randint(0, LOW[0], shape))
-            elif name in ("mode", "sensor", "skip"):
-                made.append(torch.zeros(shape, dtype=torch.int64))
-            else:
-                made.append(torch.rand(shape) + 0.1)
-        return tuple(made)
-
-    def told(self, mode: Tensor, sensor: Tensor) -> dict[str, Tensor]:
-        words = {"mode": mode, "sensor": sensor}
-        return {subject: words[subject] for subject in self.network.subjects}
+from ducos.runtime import PIECES, PRIOR_PIECES
 
 
 class Fit(Piece):
@@ -207,5 +143,7 @@ def pieces_of(model: nn.Module) -> dict[str, Piece]:
             f"{type(model).__name__} has no form without torch; ducos-compact with guides, the "
             "mixing tail and modes has"
         )
-    kinds = (Fit, Start, Body, Propose, HandBack, Settle)
-    return {name: kind(model).eval() for name, kind in zip(PIECES, kinds, strict=True)}
+    pieces = dict(zip(PIECES, (Fit, Start, Body, Propose, HandBack, Settle), strict=True))
+    if model.takes_prior:
+        pieces |= dict(zip(PRIOR_PIECES, PRIOR, strict=True))
+    return {name: kind(model).eval() for name, kind in pieces.items()}

@@ -20,7 +20,15 @@ from ducos.models.ducos.around import Around, linear_of
 from ducos.models.ducos.fusion import check_choice
 from ducos.models.ducos.guide import applied, box_mean, fits, shrunk, solve
 from ducos.prompts import TinyPrompt
-from ducos.resize import Size, bilinear, from_cells, pad_to_multiple, precise, to_cells
+from ducos.resize import (
+    Size,
+    bilinear,
+    from_cells,
+    grown,
+    pad_to_multiple,
+    precise,
+    to_cells,
+)
 
 DEGREE = 3  # of the curve from a prior to the measurements
 ROUNDS = 4  # of the fit; each trusts less what the one before explains badly
@@ -162,12 +170,17 @@ class Guess:
         return self._here(self.fitted)
 
     @cached_property
+    def rest_here(self) -> Tensor:
+        """What it leaves of the measurements, interpolated, (B, 1, H, W)."""
+        return linear_of(self.rest, self.around.window)
+
+    @cached_property
     def depths(self) -> Tensor:
         """What it suggests, (B, DEPTHS, H, W): aligned, so that it agrees with the measurements;
         regressed on the prior over both windows; on colours and prior."""
         around, prior, fit = self.around, self.relative, self._here(self.fit)
         up, contrast = around.up, around.contrast
-        aligned = prior + linear_of(self.rest, around.window)
+        aligned = prior + self.rest_here
         away = ALIGNED * contrast
         aligned = torch.minimum(torch.maximum(aligned, up - away), up + away)
         on_prior = applied(fit[:, :4], prior, up, contrast, (NARROW, WIDE))
@@ -232,9 +245,17 @@ class PriorBranch(nn.Module):
         if not self.fuses:
             return maps
         both = local(with_prior, rgb, guess, channels=4)
-        ours = self.encoder(pad_to_multiple(both, multiple)).features
+        return self.joined(pad_to_multiple(both, multiple), guess, maps)
+
+    def seen(self, image: Tensor, guess: Guess, maps: tuple[Any, ...]) -> tuple:
+        """The same of an image whose sides are multiples."""
+        return self.joined(with_prior(image, guess), guess, maps)
+
+    def joined(self, both: Any, guess: Guess, maps: tuple[Any, ...]) -> tuple:
+        """maps with the features of image and prior (B, 4, H, W), whose sides are multiples."""
+        ours = self.encoder.seen(both)[0]
         return tuple(
-            feature + guess.has * bilinear(lift(x), (feature.shape[-2], feature.shape[-1]))
+            feature + guess.has * grown(lift(x), (feature.shape[-2], feature.shape[-1]))
             for feature, lift, x in zip(maps, self.lifts, ours, strict=True)
         )
 
