@@ -2,7 +2,7 @@
 
     python scripts/static_page.py site --network
     python benchmarks/in_browser.py site                      # 640×480 from 160×120, each 5 times
-    python benchmarks/in_browser.py site --megapixels 3 6 12  # time and memory of large photos
+    python benchmarks/in_browser.py site --megapixels 1 3 6  # time and memory of large photos
     python benchmarks/in_browser.py --server                  # the page of `ducos serve` instead
 
 Headless Chromium opens the folder with one thread, and with the two headers that allow threads.

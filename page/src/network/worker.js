@@ -9,7 +9,7 @@ import { checkSizes, superResolve } from "./upscale.js";
 import { checkDense, measurementsOf } from "./units.js";
 
 const MOST_THREADS = 4;
-const LARGEST = 12; // megapixels of a photo: beyond them the memory of a page does not suffice
+const LARGEST = 6; // megapixels of a photo, which take 1.8 GB of the 4 GB that a page has
 
 // Threads share memory, which a browser allows to pages with two headers only: docs/serve.md.
 ort.env.wasm.numThreads = self.crossOriginIsolated ? Math.min(MOST_THREADS, navigator.hardwareConcurrency) : 1;
