@@ -42,11 +42,11 @@ SECONDS ?= 3600
 fuzz: .venv/dev
 	$(BIN)/python -m tests.fuzz.run --seconds $(SECONDS) $(ARGS)
 
-# Hours: 50 kills of batch and of train, with byte-equal results.
+# An hour: 50 kills of batch, train and batch on Ray, with byte-equal results.
 kill: .venv/dev
 	$(BIN)/python benchmarks/kill.py $(ARGS)
 
-# Hours: are small changes of these modules noticed?.
+# An hour or more: are small changes of these modules noticed?
 mutants: .venv/dev
 	$(BIN)/pip install --quiet -c constraints.txt -e '.[mutants]'
 	$(BIN)/python benchmarks/mutants.py $(ARGS)
@@ -61,8 +61,9 @@ format: .venv/dev
 	$(BIN)/ruff format .
 
 # The embedded weights from their recipe; hours. `make weights ARGS=--dry-run` says what is left.
+RECIPE ?= configs/ducos-tiny.toml
 weights: .venv/dev
-	$(BIN)/python scripts/make_weights.py configs/ducos-tiny.toml $(if $(ASSETS),--assets $(ASSETS)) $(if $(CAPTURES),--captures $(CAPTURES)) $(ARGS)
+	$(BIN)/python scripts/make_weights.py $(RECIPE) $(if $(ASSETS),--assets $(ASSETS)) $(if $(CAPTURES),--captures $(CAPTURES)) $(ARGS)
 
 # Figures of the embedded weights, stored run by run; then the tables of README and docs/results.md.
 # make results BENCH=DIR CAPTURES=DIR HELDOUT=DIR PRIORS=DIR ONLY=lu6

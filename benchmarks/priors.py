@@ -7,7 +7,8 @@ meta.json (kind, scale_to_unit). The low-resolution map is the mean over blocks;
 of rectified frames (`exc_*`) are cut. Figures are RMSE relative to bicubic's on the same input,
 geometric means over images: without a prior, with it, with the prior of another image, and the
 prior fitted to the measurements alone. With --data, the same on held-out rendered scenes with
-simulated priors, and statistics of both kinds of priors.
+simulated priors, and statistics of both kinds of priors. --likeness tells how well a threshold can
+keep priors of other images away.
 """
 
 import argparse
@@ -21,15 +22,14 @@ from scipy.stats import spearmanr
 
 from ducos.data import open_dataset
 from ducos.degrade import monocular
-from ducos.files import DepthMap, read_depth, read_relative, read_rgb
+from ducos.evaluation.reproduction.priors import RealPair, compared, real_pairs, rmse
+from ducos.files import DepthMap
 from ducos.models.ducos.around import Around
-from ducos.models.ducos.prior import Guess
+from ducos.models.ducos.guide import shrunk
+from ducos.models.ducos.prior import Guess, curve_of, likeness, polynomial
 from ducos.normalise import range_of
 from ducos.resize import fill_holes
 from ducos.upscaling import Upscaler
-
-ROWS, COLUMNS = slice(100, 430), slice(80, 950)  # of rectified frames: no black borders
-Images = dict[str, list[tuple[bool, np.ndarray, np.ndarray, np.ndarray, np.ndarray]]]
 
 
 def main() -> None:
@@ -37,15 +37,21 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--model", default="ducos-small")
     parser.add_argument("--without", default="ducos-tiny", help="model that has no prior")
-    parser.add_argument("--data", help="folder of held-out rendered pairs")
+    parser.add_argument("--data", help="folder of held-out rendered pairs, or bench:FOLDER")
+    parser.add_argument("--likeness", action="store_true", help="only how alike priors are")
     parser.add_argument("--images", type=int, default=8, help="of the rendered pairs")
     parser.add_argument("--ratios", type=int, nargs="+", default=[8, 16])
     parser.add_argument("--json", type=Path)
     asked = parser.parse_args()
-    images = real(asked.folder)
+    images = real_pairs(asked.folder)
     if asked.data:
         images["rendered"] = rendered(asked.data, asked.images)
-    results = {}
+    results: dict[str, dict[str, float]] = {}
+    if asked.likeness:
+        for name, pairs in images.items():
+            for ratio in asked.ratios:
+                print(f"{name} ×{ratio}: {likenesses(pairs, ratio)}", flush=True)
+        return
     tiny, small = Upscaler(asked.without, shift="off"), Upscaler(asked.model, shift="off")
     for name, pairs in images.items():
         for ratio in asked.ratios:
@@ -58,58 +64,28 @@ def main() -> None:
         asked.json.write_text(json.dumps(results, indent=1, ensure_ascii=False) + "\n")
 
 
-def real(folder: Path) -> Images:
-    """By source: (whether it is disparity, rgb, depth, valid, prior), all of one size."""
-    found: Images = defaultdict(list)
-    for place in sorted(folder.iterdir()):
-        if not (place / "mono.png").is_file():
-            continue
-        meta = json.loads((place / "meta.json").read_text())
-        stored = read_depth(place / "depth.png", scale=meta["scale_to_unit"])
-        maps = [read_rgb(place / "rgb.png"), stored.depth, stored.valid]
-        maps.append(read_relative(place / "mono.png"))
-        source = place.name.split("_")[0].rstrip("0123456789")
-        if source == "exc":
-            maps = [m[ROWS, COLUMNS] for m in maps]
-        is_disparity = meta["kind"] == "disparity"
-        found[source].append((is_disparity, *(np.ascontiguousarray(m) for m in maps)))
-    return found
-
-
-def rendered(data: str, count: int) -> list:
+def rendered(data: str, count: int) -> list[RealPair]:
     """Held-out scenes with simulated priors, one each."""
-    pairs = open_dataset(f"synth:{data}")
+    pairs = open_dataset(data if ":" in data else f"synth:{data}")
     chosen = np.linspace(0, len(pairs) - 1, count).round().astype(int)
     rows = []
     for index in chosen:
         pair = pairs[int(index)]
         rng = np.random.default_rng(int(index))
         prior = monocular(pair.target, pair.valid, pair.rgb, rng)
-        rows.append((False, pair.rgb, pair.target, pair.valid, prior))
+        maps = pair.rgb, pair.target, pair.valid, prior
+        rows.append(RealPair("rendered", False, *maps, told_by="simulated"))
     return rows
 
 
-def shrink(depth: np.ndarray, valid: np.ndarray, ratio: int, unit: str) -> DepthMap:
-    """Mean of the valid pixels of each block; a hole if fewer than half are valid."""
-    h, w = (n // ratio * ratio for n in depth.shape)
-    shape = (h // ratio, ratio, w // ratio, ratio)
-    count = valid[:h, :w].reshape(shape).sum((1, 3))
-    total = np.where(valid, depth, 0)[:h, :w].astype(np.float64).reshape(shape).sum((1, 3))
-    known = count >= ratio * ratio / 2
-    low = np.where(known, total / np.maximum(count, 1), 0).astype(np.float32)
-    return DepthMap(low, known, unit, 1.0, "")
-
-
-def score(pairs: list, ratio: int, tiny: Upscaler, small: Upscaler) -> dict[str, float]:
+def score(pairs: list[RealPair], ratio: int, tiny: Upscaler, small: Upscaler) -> dict[str, float]:
     """RMSE relative to bicubic's, geometric means."""
     bicubic = Upscaler("bicubic", shift="off")
     ratios = defaultdict(list)
-    for number, (is_disparity, rgb, depth, valid, prior) in enumerate(pairs):
-        low = shrink(depth, valid, ratio, "relative" if is_disparity else "m")
-        H, W = (n * ratio for n in low.depth.shape)
-        rgb, depth, valid, prior = (m[:H, :W] for m in (rgb, depth, valid, prior))
-        other = pairs[(number + 1) % len(pairs)][4]
-        other = np.resize(other[:H, :W], (H, W))
+    for number, whole in enumerate(pairs):
+        pair, low = compared(whole, ratio)
+        rgb, prior, (H, W) = pair.rgb, pair.prior, pair.depth.shape
+        other = np.resize(pairs[(number + 1) % len(pairs)].prior[:H, :W], (H, W))
         given = {
             "without": tiny(rgb, low).depth,
             "flat": small(rgb, low).depth,
@@ -117,14 +93,37 @@ def score(pairs: list, ratio: int, tiny: Upscaler, small: Upscaler) -> dict[str,
             "wrong": small(rgb, low, prior=other).depth,
             "fitted": fitted(rgb, low, prior),
         }
-        base = rmse(bicubic(rgb, low).depth, depth, valid)
+        base = rmse(bicubic(rgb, low).depth, pair.depth, pair.valid)
         for name, result in given.items():
-            ratios[name].append(rmse(result, depth, valid) / base)
+            ratios[name].append(rmse(result, pair.depth, pair.valid) / base)
     return {name: float(np.exp(np.mean(np.log(each)))) for name, each in ratios.items()}
 
 
-def rmse(result: np.ndarray, depth: np.ndarray, valid: np.ndarray) -> float:
-    return float(np.sqrt(np.mean((result - depth)[valid] ** 2)))
+def likenesses(pairs: list[RealPair], ratio: int) -> str:
+    """Correlation of the details of measurements and prior (`prior.trust`): of their own prior,
+    least and median; of the prior of the next image and of their own mirrored, the largest."""
+    found = defaultdict(list)
+    for number, whole in enumerate(pairs):
+        pair, low = compared(whole, ratio)
+        other = np.resize(pairs[(number + 1) % len(pairs)].prior, pair.depth.shape)
+        for kind, prior in {
+            "own": pair.prior,
+            "other": other,
+            "mirrored": pair.prior[:, ::-1],
+        }.items():
+            found[kind].append(likeness_of(low, prior))
+    own = found["own"]
+    rest = "  ".join(f"{kind} {max(found[kind]):.2f}" for kind in ("other", "mirrored"))
+    return f"own {min(own):.2f}, median {np.median(own):.2f}  {rest}"
+
+
+def likeness_of(low: DepthMap, prior: np.ndarray) -> float:
+    maps = [torch.from_numpy(np.ascontiguousarray(m))[None, None] for m in (low.depth, low.valid)]
+    measured = range_of(*maps).apply(fill_holes(maps[0], maps[1]))
+    whole = torch.from_numpy(np.ascontiguousarray(prior, np.float32))[None, None]
+    small = shrunk(whole, (measured.shape[-2], measured.shape[-1]))
+    curve, _ = curve_of(small, measured, maps[1])
+    return float(likeness(polynomial(small, curve), measured, maps[1].float()))
 
 
 def fitted(rgb: np.ndarray, low: DepthMap, prior: np.ndarray) -> np.ndarray:
@@ -138,11 +137,11 @@ def fitted(rgb: np.ndarray, low: DepthMap, prior: np.ndarray) -> np.ndarray:
     return limits.undo(guess.depths[:, :1])[0, 0].numpy()
 
 
-def statistics(pairs: list) -> dict[str, float]:
+def statistics(pairs: list[RealPair]) -> dict[str, float]:
     """Medians over images: rank correlation with inverse depth; 10–90 % width and displacement of
     the prior's steps where the reference is sharp, in pixels; share of the reference's edges that
     the prior lacks; share of the error's power in the lowest eighth of the frequencies."""
-    rows = [statistics_of(*pair[:1], *pair[2:]) for pair in pairs]
+    rows = [statistics_of(p.is_disparity, p.depth, p.valid, p.prior) for p in pairs]
     return {key: round(float(np.nanmedian([r[key] for r in rows])), 3) for key in rows[0]}
 
 

@@ -28,7 +28,13 @@ from ducos.evaluation import Choice, choose, figures_by_model, find_suite, known
 from ducos.evaluation.results import versions, write_json
 from ducos.example import LOW, RGB, STORED, scores
 from ducos.export import export_pieces
-from ducos.models.checkpoint import ModelSpec, load_model, save_model, stored_weights
+from ducos.models.checkpoint import (
+    ModelSpec,
+    beside_base,
+    load_model,
+    save_model,
+    stored_weights,
+)
 from ducos.models.header import read_about
 from ducos.synth.generate import Manifest
 from ducos.training.recipe import ChooseConfig, Recipe, RenderSet, load_recipe
@@ -108,6 +114,7 @@ def steps(recipe: Recipe, out: Path, options: argparse.Namespace) -> Iterator[St
         for folder in runs.values()
         for part, path in finals(recipe, folder)
     }
+    candidates |= {Path(path).stem: Path(path) for path in rule.against}
     for name, path in candidates.items():
         file = out / "figures" / f"{name}.json"
         yield Step(
@@ -287,7 +294,11 @@ def embed(path: Path, target: Path, recipe: Recipe, choice: Choice, out: Path) -
         "made_of": sha256(path),
     }
     target.parent.mkdir(parents=True, exist_ok=True)
-    save_model(target, spec, stored_weights(model), stated)
+    tensors = stored_weights(model)
+    if recipe.embed.base:
+        tensors, base = beside_base(tensors, target.with_name(f"{recipe.embed.base}.safetensors"))
+        stated |= base
+    save_model(target, spec, tensors, stated)
     print(f"{target}: {target.stat().st_size / 1e6:.2f} MB")
     if target.parent == WEIGHTS:
         export_pieces(target)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from ducos.models import read_about
 from tests.places import REPOSITORY
 
 LARGEST = 12_000_000  # bytes
@@ -21,17 +22,31 @@ def test_the_wheel_is_small_and_whole(tmp_path: Path) -> None:
     assert wheel.stat().st_size < LARGEST
     names = set(zipfile.ZipFile(wheel).namelist())
     package = REPOSITORY / "src"
-    data = {".py", ".onnx", ".json", ".png", ".csv", ".toml", ".typed", ".safetensors", ".md"}
     needed = {
         path.relative_to(package).as_posix()
         for path in (package / "ducos").rglob("*")
-        if path.is_file() and path.suffix in data
+        if path.is_file() and "__pycache__" not in path.parts
     }
-    assert needed <= names
-    assert all(name.startswith("ducos") for name in names)
-    assert any(name.endswith("licenses/LICENSE") for name in names)
-    # What is embedded states its terms: the weights in their header, the example beside it.
-    assert {"ducos/weights/ducos-tiny.safetensors", "ducos/example/README.md"} <= names
+    inside = {name for name in names if not name.split("/")[0].endswith(".dist-info")}
+    assert inside == needed
+    about = {name.partition("/")[2]: name for name in names - inside}
+    assert {"licenses/LICENSE", "licenses/src/ducos/serve/page/three.LICENSE.txt"} <= set(about)
+
+
+def test_what_is_embedded_states_its_terms() -> None:
+    """Every file that is no code of the project: weights, pictures, libraries of the page."""
+    package = REPOSITORY / "src" / "ducos"
+    weights = sorted((package / "weights").glob("*.safetensors"))
+    assert weights
+    for each in weights:
+        assert read_about(each)["licence"] == "Apache-2.0"
+    beside = (package / "example" / "README.md").read_text()
+    assert "released under CC0" in beside
+    for each in (package / "example").glob("*.png"):
+        assert f"`{each.name}`" in beside
+    bundled = (package / "serve" / "page" / "page.js").read_text()
+    assert "Holds three.js, MIT: three.LICENSE.txt" in bundled.splitlines()[0]
+    assert "MIT License" in (package / "serve" / "page" / "three.LICENSE.txt").read_text()
 
 
 LARGEST_INSTALL = 250_000_000  # bytes of a fresh environment with the core dependencies

@@ -1,5 +1,5 @@
 // The engine of a page without a server: the bundled pairs, whose results lie beside the page as
-// files (scripts/static_page.py). An engine that computes in the browser can extend it.
+// files (scripts/static_page.py). local.js extends it by a network that runs in the browser.
 import { Refused } from "./refused.js";
 import { readTensors } from "./tensors.js";
 

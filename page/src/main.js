@@ -328,6 +328,7 @@ async function run(link = null) {
 
 function heard(job) {
   if (job.state === "queued") $("state").textContent = job.ahead ? `${job.ahead} before you …` : "Starting …";
+  if (job.state === "loading") $("state").textContent = "Loading the network …";
   if (job.state === "running") $("state").textContent = job.share > 0 ? `${Math.round(100 * job.share)} % done` : "Working …";
   if (job.share > 0) $("progress").value = job.share;
 }
@@ -422,19 +423,25 @@ async function download(format, button) {
   button.disabled = false;
 }
 
-async function start() {
-  await loadPalettes();
+// Downloads and fields that this engine offers; all of them if it does not say.
+function offer({ formats = null, lacks = [] }) {
   $("downloads").replaceChildren(
-    ...FORMATS.map(([format, name, about]) => {
+    ...FORMATS.filter(([format]) => !formats || formats.includes(format)).map(([format, name, about]) => {
       const button = element("button", { type: "button", id: `get-${format}` }, element("b", {}, `↓ ${name}`), element("small", {}, about));
       button.addEventListener("click", () => download(format, button));
       return button;
     }),
   );
+  for (const name of lacks) $("options").elements[name].closest("label").hidden = true;
+}
+
+async function start() {
+  await loadPalettes();
   const link = readLink();
   await greet();
   setInterval(greet, 15000);
   if (!limits) return lost(start);
+  offer(limits);
   if (!limits.ready) setTimeout(greet, 2500);
   let pairs = [];
   try {

@@ -16,7 +16,7 @@ SENSORS = {
 
 
 MODES = {
-    "faithful": "the map is right within its pixels and noise; the result, shrunk, agrees with it",
+    "faithful": "the map is right within its noise; the result, downsampled, agrees with it",
     "repair": "silhouettes may move onto the image's edges, and flying pixels are resolved",
 }
 """Name -> what the result owes to the measurements."""

@@ -99,6 +99,28 @@ def _antialiased(mode: str, i: Tensor, j: Tensor, n: Any, N: Any) -> Tensor:
     return antialiased_weights(mode, i, j, n, N, larger)
 
 
+def to_cells(x: Tensor, side: int) -> Tensor:
+    """Space to depth, `F.pixel_unshuffle`: (B, C, H, W) -> (B, C side², H / side, W / side)."""
+    if not exporting():
+        return F.pixel_unshuffle(x, side)
+    # In two turns, of rows and of neighbours: runtimes are slow to turn a map around at once.
+    B, C, H, W = x.shape
+    h, w = H // side, W // side
+    rows = x.reshape(B * C, h, side, W).transpose(1, 2)
+    columns = rows.reshape(B * C * side, h * w, side).transpose(1, 2)
+    return columns.reshape(B, C * side**2, h, w)
+
+
+def from_cells(x: Tensor, side: int) -> Tensor:
+    """Depth to space, `F.pixel_shuffle`: (B, C side², h, w) -> (B, C, h side, w side)."""
+    if not exporting():
+        return F.pixel_shuffle(x, side)
+    B, C, h, w = x.shape
+    columns = x.reshape(B * C // side, side, h * w).transpose(1, 2)
+    rows = columns.reshape(B * C // side**2, side, h, w * side).transpose(1, 2)
+    return rows.reshape(B, C // side**2, h * side, w * side)
+
+
 def low_size(size: Size, scale: float) -> Size:
     """Size of the low-resolution map at this scale, by floor division as in the field's loaders.
 

@@ -1,6 +1,5 @@
 """Damaged journals, power cuts, forks: what is left afterwards is whole, or said to be lost."""
 
-import json
 import multiprocessing
 import os
 from pathlib import Path
@@ -10,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from ducos.batch import run_batch
+from ducos.batch import Summary, run_batch
 from ducos.batch.journal import Journal
 from ducos.errors import InputError
 from ducos.example import LOW, RGB
@@ -50,39 +49,53 @@ def test_damaged_lines_are_set_aside(tmp_path: Path) -> None:
 
 
 class Disk:
-    """What a power cut would leave: bytes that were synced, and names that were or may be.
+    """What a power cut would leave: only bytes that were synced, under names that were, or may be.
 
-    A rename may reach the disk before or without the sync of its folder, so from the moment of a
-    rename its bytes must be there.
+    A file system may write a new name at any time before its folder is synced. So a cut is looked
+    at twice: with all such names, and with none of them.
     """
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch):
-        self.synced: dict[int, bytes] = {}
-        self.names: list[tuple[str, bool, bytes]] = []
-        self.folders: list[str] = []
+        self.events: list[tuple[str, Any, Any]] = []
         sync, replace = os.fsync, os.replace
 
         def fsync(handle: int) -> None:
-            place = os.readlink(f"/proc/self/fd/{handle}")
-            if os.path.isdir(place):
-                self.folders.append(place)
+            place = Path(os.readlink(f"/proc/self/fd/{handle}"))
+            if place.is_dir():
+                self.events.append(("folder", place, None))
             else:
-                self.synced[os.fstat(handle).st_ino] = Path(place).read_bytes()
+                inode = os.fstat(handle).st_ino
+                self.events.append(("name", place, inode))  # unless it is there, it was made now
+                self.events.append(("bytes", inode, place.read_bytes()))
             sync(handle)
 
         def rename(source: Any, target: Any, **options: Any) -> None:
-            content = Path(source).read_bytes()
-            whole = self.synced.get(os.stat(source).st_ino) == content
-            journal = Path(target).parent / "journal.jsonl"
-            noted = b""
-            if journal.exists():
-                noted = self.synced.get(journal.stat().st_ino, b"")
-            self.names.append((str(target), whole, noted))
+            inode = os.stat(source).st_ino
+            if ".unfinished" in Path(source).parts:  # a worker has synced it, by `atomic_write`
+                self.events.append(("bytes", inode, Path(source).read_bytes()))
+            self.events.append(("name", Path(target), inode))
             replace(source, target, **options)
 
         monkeypatch.setattr(os, "fsync", fsync)
         monkeypatch.setattr(os, "replace", rename)
         monkeypatch.setattr(Path, "replace", lambda self, target: rename(self, target))
+
+    def left(self, folder: Path, cut: int, *, early: bool) -> dict[str, bytes]:
+        """The files of a folder after so many events; early: names come before their sync."""
+        synced: dict[int, bytes] = {}
+        new: dict[Path, int] = {}
+        names: dict[Path, int] = {}
+        for kind, what, more in self.events[:cut]:
+            if kind == "bytes":
+                synced[what] = more
+            elif kind == "name" and names.get(what) != more:
+                new[what] = more
+            elif kind == "folder":
+                names |= {path: inode for path, inode in new.items() if path.parent == what}
+                new = {path: inode for path, inode in new.items() if path.parent != what}
+        names |= new if early else {}
+        return {path.name: synced.get(inode, b"") for path, inode in names.items()
+                if path.parent == folder and not path.name.startswith(".")}  # fmt: skip
 
 
 @pytest.fixture
@@ -90,26 +103,49 @@ def disk(monkeypatch: pytest.MonkeyPatch) -> Disk:
     return Disk(monkeypatch)
 
 
-def test_no_name_is_given_to_bytes_that_a_power_cut_would_lose(tmp_path: Path, disk: Disk) -> None:
-    with atomic_write(tmp_path / "a.txt") as temporary:
-        temporary.write_text("whole")
-    ((name, whole, _),) = disk.names
-    assert (Path(name).name, whole) == ("a.txt", True)
-    assert disk.folders == [str(tmp_path)]
+def test_a_file_is_old_or_new_after_a_power_cut(tmp_path: Path, disk: Disk) -> None:
+    for text in ("old", "new"):
+        with atomic_write(tmp_path / "a.txt") as temporary:
+            temporary.write_text(text)
+    found = [disk.left(tmp_path, cut, early=early).get("a.txt")
+             for cut in range(len(disk.events) + 1) for early in (False, True)]  # fmt: skip
+    assert set(found) == {None, b"old", b"new"}
+    assert found == sorted(found, key=[None, b"old", b"new"].index)
+    assert found[-2:] == [b"new", b"new"]  # when the call returns
 
 
-def test_a_power_cut_in_a_batch_loses_no_finished_frame(
+def test_a_power_cut_at_any_moment_loses_no_finished_frame(
     tmp_path: Path, disk: Disk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """When a result takes its name, its line of the journal is on disk already."""
+    """Nothing damaged counts as done, and what was reported is there."""
     pairs, out = find_pairs(write_folder(tmp_path / "in", 2)).pairs, tmp_path / "out"
-    run_batch(pairs, out, options=BICUBIC)
-    published = [each for each in disk.names if Path(each[0]).parent == out]
-    assert sorted(Path(name).name for name, _, _ in published) == ["000.png", "001.png"]
-    for name, _, noted in published:
-        lines = [json.loads(line)["out"] for line in noted.splitlines()]
-        assert Path(name).name in lines
-        assert str(out) in disk.folders
+
+    def told(summary: Summary) -> None:
+        disk.events.append(("told", summary.made, None))
+
+    run_batch(pairs, out, options=BICUBIC, progress=told)
+    monkeypatch.undo()
+    whole, records = results(out), Journal(out).records.values()
+    assert len(records) == 2
+    states = set()
+    for cut in range(len(disk.events) + 1):
+        reported = [made for kind, made, _ in disk.events[:cut] if kind == "told"]
+        for early in (False, True):
+            place = tmp_path / f"cut{cut}{early}"
+            place.mkdir()
+            for name, content in disk.left(out, cut, early=early).items():
+                (place / name).write_bytes(content)
+            journal = Journal(place)
+            done = [each.out for each in records if journal.state(each) == "done"]
+            assert len(done) >= max(reported, default=0), f"after {disk.events[cut - 1][:2]}"
+            assert {name: results(place)[name] for name in done}.items() <= whole.items()
+            assert journal.damaged == []
+            # A result without a line would be a stranger's file, which a batch does not replace.
+            assert results(place).keys() <= journal.records.keys()
+            states.add((len(done), len(journal.records), len(results(place))))
+    assert {(0, 1, 0), (1, 1, 1), (1, 2, 1), (2, 2, 2)} <= states  # the cuts were at all places
+    again = run_batch(pairs, place, options=BICUBIC)
+    assert (again.kept, results(place)) == (2, whole)
 
 
 def test_the_line_comes_before_the_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

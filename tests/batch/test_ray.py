@@ -14,12 +14,19 @@ from PIL import Image
 
 from ducos.batch import Cluster, run_batch
 from ducos.batch.journal import JOURNAL
-from ducos.batch.ray_engine import MOST_DEATHS, job_anywhere, settings_anywhere
+from ducos.batch.ray_engine import (
+    MOST_DEATHS,
+    job_anywhere,
+    settings_anywhere,
+    while_they_come,
+)
 from ducos.batch.worker import Job
 from ducos.errors import InputError
 from ducos.files import Found, find_pairs
 from ducos.upscaling import Options
 from tests.commands import ducos_here
+
+pytestmark = pytest.mark.timeout(900)
 
 FRAMES = 10
 OPTIONS = Options(model="bicubic", shift="off")
@@ -67,7 +74,23 @@ def bytes_of(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in sorted(folder.glob("*.png"))}
 
 
-pytestmark = pytest.mark.timeout(900)
+def actors_of(cluster: Any) -> list[int]:
+    """The processes in which workers of this cluster run."""
+    raylets = {
+        each.process.pid
+        for node in cluster.list_all_nodes()
+        for each in node.all_processes["raylet"]
+    }
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            name = (process / "cmdline").read_bytes()
+            parent = int((process / "stat").read_text().rpartition(")")[2].split()[1])
+        except (OSError, ValueError):
+            continue
+        if parent in raylets and b"Actor" in name:
+            found.append(int(process.name))
+    return found
 
 
 @pytest.mark.slow
@@ -94,24 +117,14 @@ def test_a_worker_killed_on_the_way_loses_nothing_and_repeats_nothing(
 
     def kill_one() -> None:
         """SIGKILL for an actor of this cluster, once a file was made."""
-        of_this = {
-            each.process.pid
-            for node in cluster.list_all_nodes()
-            for each in node.all_processes["raylet"]
-        }
         for _ in range(600):
             time.sleep(0.05)
-            busy = list((tmp_path / "out").glob(".unfinished/*/*.png"))
-            for process in Path("/proc").glob("[0-9]*"):
-                try:
-                    name = (process / "cmdline").read_bytes()
-                    parent = int((process / "stat").read_text().rpartition(")")[2].split()[1])
-                except (OSError, ValueError):
-                    continue
-                if busy and parent in of_this and b"Actor" in name:
-                    os.kill(int(process.name), signal.SIGKILL)
-                    killed.append(int(process.name))
-                    return
+            if list((tmp_path / "out").glob(".unfinished/*/*.png")) and (
+                there := actors_of(cluster)
+            ):
+                os.kill(there[0], signal.SIGKILL)
+                killed.append(there[0])
+                return
 
     thread = threading.Thread(target=kill_one)
     thread.start()
@@ -125,6 +138,56 @@ def test_a_worker_killed_on_the_way_loses_nothing_and_repeats_nothing(
     lines = (tmp_path / "out" / JOURNAL).read_text().splitlines()
     assert len(lines) == FRAMES
     assert len(list((tmp_path / "out").glob("*.png"))) == FRAMES
+
+
+@pytest.mark.slow
+def test_a_stopped_worker_is_noticed(cluster: Any, tmp_path: Path) -> None:
+    """It holds its frames for ever and dies of nothing; the other frames are made."""
+    found, stopped = recording(tmp_path / "in"), list[int]()
+
+    def stop_one() -> None:
+        for _ in range(600):
+            time.sleep(0.05)
+            if list((tmp_path / "out").glob(".unfinished/*/*.png")) and (
+                there := actors_of(cluster)
+            ):
+                os.kill(there[0], signal.SIGSTOP)
+                stopped.append(there[0])
+                return
+
+    thread = threading.Thread(target=stop_one)
+    thread.start()
+    summary = run_batch(
+        found.pairs, tmp_path / "out", options=OPTIONS, workers=2, cluster=Cluster(), timeout=20
+    )
+    thread.join()
+    assert stopped, "no actor was found to stop"
+    assert summary.made + len(summary.failures) == FRAMES
+    assert summary.failures
+    assert all("for 20 s; see --timeout" in failure.reason for failure in summary.failures)
+    os.kill(stopped[0], signal.SIGKILL)
+    again = run_batch(found.pairs, tmp_path / "out", options=OPTIONS, workers=2, cluster=Cluster())
+    assert (again.kept, again.made) == (summary.made, FRAMES - summary.made)
+
+
+def test_rows_that_do_not_come_are_not_waited_for() -> None:
+    rows = [{"number": number} for number in range(3)]
+    assert list(while_they_come(lambda: rows, 60)) == rows
+
+    def slow() -> Iterator[dict[str, Any]]:
+        yield from rows[:2]
+        threading.Event().wait(60)
+
+    assert list(while_they_come(slow, 0.2)) == rows[:2]
+
+    def broken() -> Iterator[dict[str, Any]]:
+        yield rows[0]
+        raise KeyError("no row")
+
+    came = while_they_come(broken, 60)
+    assert next(came) == rows[0]
+    with pytest.raises(KeyError, match="no row"):
+        next(came)
 
 
 @pytest.mark.slow

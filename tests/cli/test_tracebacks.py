@@ -8,12 +8,14 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from ducos.batch import run_batch
 from ducos.cameras import as_camera, as_extrinsics
 from ducos.errors import InputError
 from ducos.example import LOW, RGB
 from ducos.files import FramePair, find_pairs, result_names, write_depth
 from ducos.training import load_recipe
 from ducos.upscaling import Options
+from tests.batch.test_batch import BICUBIC, write_folder
 from tests.commands import ducos_here
 from tests.places import CONFIGS
 
@@ -92,6 +94,7 @@ def test_angles_that_no_camera_has_are_refused_before_the_work(
         "train.rate=nan",
         "train.clip=inf",
         "data.crop=-8",
+        "data.crop=0",
         "data.crop=1000000",
         "data.workers=100000",
         "train.batch_size=1000000000",
@@ -131,6 +134,36 @@ def test_folders_where_files_belong(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert [path.name for path in tmp_path.iterdir()] == ["folder.png"]
 
 
+READ_ONLY = Path("/proc/sys")  # also for root
+
+
+@pytest.mark.skipif(not READ_ONLY.is_dir(), reason="needs Linux")
+def test_places_that_cannot_be_written_to(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    """Said in one sentence, and nothing was made meanwhile."""
+    folder = write_folder(tmp_path / "in", 1)
+    for words in (
+        ["upscale", RGB, LOW, "-o", READ_ONLY / "a.png", "--model", "bicubic"],
+        ["upscale", RGB, LOW, "-o", tmp_path / "a.png", "--preview", READ_ONLY / "b.png"],
+        ["upscale", RGB, LOW, "-o", tmp_path / "a.png", "--cloud", READ_ONLY / "b.ply",
+         "--field-of-view", 60],
+        ["batch", folder, "-o", READ_ONLY / "out"],
+        ["doctor", RGB, LOW, "--report", READ_ONLY / "a.png"],
+        ["train", CONFIGS / "shapes.toml", "-o", READ_ONLY / "run"],
+        ["demo", "-o", READ_ONLY / "demo"],
+        ["video", folder, "-o", READ_ONLY / "video"],
+        ["eval", "--model", "bicubic", "--dataset", "shapes:1", "--out", READ_ONLY / "eval"],
+        ["reproduce", "errors", "-o", READ_ONLY / "paper"],
+        ["synth", "--scenes", 1, "-o", READ_ONLY / "set"],
+        ["synth-assets", READ_ONLY / "assets", "--hdri", folder],
+        ["convert", "djf", RGB, "-o", READ_ONLY / "a.safetensors"],
+        ["export", "--model", "ducos-tiny", "-o", READ_ONLY / "a.onnx"],
+    ):  # fmt: skip
+        code, _, said = ducos_here(capsys, *words)
+        assert (code, said.count("\n")) == (2, 1), (words, said)
+        assert str(READ_ONLY) in said
+    assert [path.name for path in tmp_path.iterdir()] == ["in"]
+
+
 def test_a_full_disk_is_one_sentence(capsys: pytest.CaptureFixture, tmp_path: Path) -> None:
     """A link to a device that is always full cannot be a result; nothing is half-written."""
     (tmp_path / "full.png").symlink_to("/dev/full")
@@ -144,6 +177,16 @@ def test_a_replaced_file_keeps_its_mode(tmp_path: Path) -> None:
     write_depth(path, np.ones((3, 3)))
     path.chmod(0o640)
     write_depth(path, np.full((3, 3), 2.0))
+    assert stat.S_IMODE(path.stat().st_mode) == 0o640
+
+
+def test_a_batch_keeps_the_modes_of_files_that_it_replaces(tmp_path: Path) -> None:
+    pairs = find_pairs(write_folder(tmp_path / "in", 1)).pairs
+    path = tmp_path / "out" / "000.png"
+    run_batch(pairs, path.parent, options=BICUBIC)
+    path.write_bytes(b"damaged since")
+    path.chmod(0o640)
+    assert run_batch(pairs, path.parent, options=BICUBIC).made == 1
     assert stat.S_IMODE(path.stat().st_mode) == 0o640
 
 

@@ -53,12 +53,15 @@ MISTAKES = {
     "missing depth": (["upscale", PAIR[0], "no.png", "-o", "a.png"], "no.png does not exist"),
     "missing mask": ([*UPSCALE, "a.png", "--mask", "no.png"], "no.png does not exist"),
     "suffix of depth": ([*UPSCALE, "a.jpg"], "no depth format has this suffix"),
-    "suffix of preview": ([*UPSCALE, "a.png", "--preview", "b.exr"], "no picture has this suffix"),
+    "suffix of preview": (
+        [*UPSCALE, "a.png", "--preview", "b.exr"],
+        "no image format has this suffix",
+    ),
     "suffix of cloud": ([*UPSCALE, "a.png", "--cloud", "b.pcd"], "written as .ply"),
     "suffix of mesh": ([*UPSCALE, "a.png", "--mesh", "b.obj"], "written as .glb"),
     "suffix of cloud picture": (
         [*UPSCALE, "a.png", "--cloud-preview", "b.ply"],
-        "no picture has this suffix",
+        "no image format has this suffix",
     ),
     "cloud without camera": ([*UPSCALE, "a.png", "--cloud", "b.ply"], "needs --rgb-intrinsics"),
     "cloud of no metres": (
@@ -80,7 +83,7 @@ MISTAKES = {
     "batch source": (["batch", "no", "-o", "out"], "does not exist"),
     "batch suffix": (["batch", "pairs", "-o", "out", "--suffix", ".jpg"], "the suffix '.jpg'"),
     "doctor": (["doctor", "no.png", PAIR[1]], "no.png does not exist"),
-    "doctor report": (["doctor", *PAIR, "--report", "a.txt"], "no picture has this suffix"),
+    "doctor report": (["doctor", *PAIR, "--report", "a.txt"], "no image format has this suffix"),
     "eval model": (["eval", "--model", "no", "--dataset", "shapes:2"], "unknown model 'no'"),
     "eval dataset": (["eval", "--dataset", "no:2"], "unknown dataset 'no'"),
     "eval protocol": (["eval", "--dataset", "shapes:2", "--protocol", "no"], "unknown protocol"),

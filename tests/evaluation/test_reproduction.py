@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import shlex
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -32,6 +33,7 @@ from ducos.pictures.charts import (
     curve_panels,
     scatter,
 )
+from ducos.prompts.depth_anything_v2 import DepthAnythingV2
 from ducos.training.config import load_config
 from ducos.training.loop import train
 from ducos.upscaling import parameter_count
@@ -370,3 +372,105 @@ def test_every_recipe_names_known_tables_and_datasets() -> None:
         for part in recipe.parts:
             assert part.dataset in published.benchmarks()
             assert set(part.tables) <= published.sources().keys()
+
+
+# ---------------------------------------------------------------------- stored foundation depths
+
+
+@pytest.fixture
+def stored_priors(tmp_path: Path) -> Path:
+    """Two sources in the layout of stored outputs: disparity with one model, metres with another;
+    each prior has exactly the edges of its reference."""
+    for name, kind, model in (
+        ("box_0", "disparity", "Model A, relative"),
+        ("zed0_1", "depth", "B"),
+    ):
+        scene = tmp_path / "priors" / name
+        scene.mkdir(parents=True)
+        codes = np.full((96, 128), 8000, np.uint16)
+        codes[24:70, 37:90] = 16000
+        codes[:, 110:] += 2000
+        Image.fromarray(codes).save(scene / "depth.png")
+        Image.fromarray(40000 - 2 * codes).save(scene / "mono.png")
+        rng = np.random.default_rng(0)
+        Image.fromarray(rng.integers(0, 255, (96, 128, 3), np.uint8)).save(scene / "rgb.png")
+        about = {"kind": kind, "scale_to_unit": 0.001, "mono": model}
+        (scene / "meta.json").write_text(json.dumps(about))
+    return tmp_path / "priors"
+
+
+def test_prompts_are_measured_with_stored_outputs(
+    stored_priors: Path, tmp_path: Path, capsys: pytest.CaptureFixture
+) -> None:
+    """Where the image tells nothing and the prior everything, the rows show it."""
+    out = tmp_path / "out"
+    code, said, trouble = ducos_here(
+        capsys, "reproduce", "prompts", "--priors", stored_priors, "-o", out
+    )
+    assert code == 0, trouble
+    assert "stored: Model A" in said
+    report = json.loads((out / "table.json").read_text())
+    title, (header, *rows) = next(iter(report["tables"].items()))
+    assert title.startswith("RMSE relative to bicubic's")
+    assert header == ["prompt", "images", "box ×8", "box ×16", "zed ×8", "zed ×16", "CPU s"]
+    figures = {row[0]: dict(zip(header, row, strict=True)) for row in rows}
+    assert list(figures) == ["ducos-tiny", "stored: B", "stored: Model A"]
+    plain, ours = figures["ducos-tiny"], figures["stored: Model A"]
+    assert ours["zed ×8"] == "–"
+    assert float(ours["box ×8"]) < float(plain["box ×8"])
+    assert float(figures["stored: B"]["zed ×16"]) < float(plain["zed ×16"])
+    assert float(plain["CPU s"]) > 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (("real", "--priors", "."), "belong to `reproduce prompts`"),
+        (("real", "--prompt", "depth-anything-v2-s"), "belong to `reproduce prompts`"),
+        (("prompts", "--priors", "."), "holds no stored outputs"),
+        (("prompts", "--prompt", "depth-anything-v2-l"), "--accept-noncommercial"),
+        (("prompts", "--prompt", "depth-anything-v2-s=absent.pth"), "no weights of"),
+    ],
+)
+def test_prompts_and_priors_are_checked_before_the_work(
+    arguments: tuple[str, ...],
+    sentence: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    code, _, trouble = ducos_here(capsys, "reproduce", *arguments)
+    assert code == 2
+    assert sentence in trouble
+
+
+def test_a_broken_folder_of_stored_outputs_is_named(stored_priors: Path) -> None:
+    (stored_priors / "box_0" / "meta.json").write_text("{}")
+    with pytest.raises(InputError, match="must state kind"):
+        reproduce("prompts", models=["bicubic"], priors=stored_priors)
+    Image.fromarray(np.ones((5, 5), np.uint16)).save(stored_priors / "zed0_1" / "mono.png")
+    shutil.rmtree(stored_priors / "box_0")
+    with pytest.raises(InputError, match="differ in size"):
+        reproduce("prompts", models=["bicubic"], priors=stored_priors)
+
+
+def test_a_prompt_with_weights_stands_beside_its_published_row(
+    make_dataset: MakeDataset, tmp_path: Path
+) -> None:
+    torch.manual_seed(0)
+    network = DepthAnythingV2("s")
+    torch.save(network.state_dict(), tmp_path / "vits.pth")
+    data = make_dataset("middlebury30", count=1)
+    report = reproduce(
+        "prompts",
+        datasets=["middlebury"],
+        places=[f"middlebury=bench:{data / 'middlebury30'}"],
+        models=["bicubic"],
+        prompts=[f"depth-anything-v2-s={tmp_path / 'vits.pth'}"],
+        scales=[4],
+    )
+    line = lines(report)["middlebury", 4, "depth-anything-v2-s"]
+    assert line.status == "measured"
+    assert line.measured["rmse"] > 0
+    assert any("not the paper's network" in note for note in report.notes)

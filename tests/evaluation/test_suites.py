@@ -16,7 +16,7 @@ from ducos.evaluation import SUITES, figures_by_model, find_suite, score_suite, 
 from ducos.evaluation.suite_figures import between, compared, nearest_distance
 from ducos.evaluation.suite_inputs import HOLES, block_means, discs, image_of, suite_input
 from ducos.evaluation.suite_scoring import SuiteRow, means, named_figures, spread
-from ducos.evaluation.suites import BLOCKS, IMAGES, SuiteCase
+from ducos.evaluation.suites import BLOCKS, IMAGES, PRIORS, SuiteCase
 from ducos.hints import SENSORS, mode_of
 from tests.commands import ducos_here
 
@@ -58,6 +58,7 @@ def test_every_case_names_what_there_is(name: str) -> None:
         assert case.name.isidentifier(), "formulas use it"
         assert case.low in (*DEGRADATIONS, BLOCKS)
         assert case.image in IMAGES
+        assert case.prior in PRIORS
         assert case.sensor in SENSORS
         assert case.ratio >= 1
 
@@ -77,6 +78,25 @@ def test_soft_ground_truth_is_blurred_beside_holes_too() -> None:
     assert 1 < ramp[15] < 1.5 < ramp[16] < 2
     assert ramp[12] == pytest.approx(1, abs=1e-3)
     assert np.allclose(given.truth[4:], ramp, atol=1e-5)
+
+
+def test_grain_is_as_strong_as_stated() -> None:
+    plane = np.tile(np.linspace(1, 3, 64, dtype=np.float32), (64, 1))
+    given = suite_input(pair_of(plane), SuiteCase("grainy", 2, grain=0.01))
+    assert (given.truth - plane).std() == pytest.approx(0.01 * 2, rel=0.05)
+
+
+def test_a_simulated_prior_is_of_the_scene_and_a_wrong_one_is_not() -> None:
+    depth = np.full((64, 64), 4, np.float32)
+    depth[10:40, 5:30] = 1
+    depth[30:60, 40:60] = 2
+    given = {
+        prior: suite_input(pair_of(depth), SuiteCase("case", 8, prior=prior)).prior
+        for prior in PRIORS
+    }
+    assert given["none"] is None
+    assert abs(np.corrcoef(given["simulated"].ravel(), 1 / depth.ravel())[0, 1]) > 0.6
+    assert abs(np.corrcoef(given["wrong"].ravel(), 1 / depth.ravel())[0, 1]) < 0.6
 
 
 def test_unknown_suites_are_refused_with_the_list() -> None:

@@ -2,6 +2,8 @@
 
 import io
 import json
+import struct
+import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
@@ -34,12 +36,14 @@ HERE = Path(__file__).parent
 @dataclass(frozen=True)
 class Reader:
     """name: of the file. read: takes its path. seeds: sound contents. child: reads in a child
-    process, which is slower to start and may crash by itself."""
+    process, which is slower to start and may crash by itself. shares: of the fuzzer's time; a
+    reader that starts a process for each file gets more, so that it sees more than a few files."""
 
     name: str
     read: Callable[[Path], Any]
     seeds: Callable[[Path], list[bytes]]
     child: bool = False
+    shares: int = 1
 
 
 def depth_files(suffix: str) -> Callable[[Path], list[bytes]]:
@@ -63,6 +67,22 @@ def pictures(kind: str) -> Callable[[Path], list[bytes]]:
         return contents
 
     return make
+
+
+def deep_pictures(folder: Path) -> list[bytes]:
+    """16 bits per channel, which Pillow neither writes nor reads in full."""
+    rows = np.random.default_rng(0).integers(0, 65535, (8, 12, 3)).astype(">u2")
+    lines = b"".join(b"\0" + row.tobytes() for row in rows)
+    chunks = (
+        (b"IHDR", struct.pack(">IIBBBBB", 12, 8, 16, 2, 0, 0, 0)),
+        (b"IDAT", zlib.compress(lines)),
+        (b"IEND", b""),
+    )
+    written = (
+        struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
+        for kind, body in chunks
+    )
+    return [b"\x89PNG\r\n\x1a\n" + b"".join(written)]
 
 
 def texts(*contents: str) -> Callable[[Path], list[bytes]]:
@@ -164,7 +184,8 @@ def camera_readers() -> dict[str, Reader]:
     table["camera .jpg"] = Reader("f.jpg", read_colour_camera, photograph)
     for end in (".npy", ".npz", ".mat"):
         child = end != ".npy"
-        table[f"camera {end}"] = Reader(f"f{end}", read_colour_camera, arrays(end), child)
+        shares = 8 if end == ".mat" else 1
+        table[f"camera {end}"] = Reader(f"f{end}", read_colour_camera, arrays(end), child, shares)
     return table
 
 
@@ -192,11 +213,14 @@ def read_journal(path: Path) -> Journal:
 def readers() -> dict[str, Reader]:
     """Name -> reader."""
     table = {
-        f"depth {suffix}": Reader(f"f{suffix}", read_depth, depth_files(suffix), suffix in CHILD)
-        for suffix in (".png", ".npy", ".npz", ".pfm", *CHILD)
+        f"depth {suffix}": Reader(f"f{suffix}", read_depth, depth_files(suffix))
+        for suffix in (".png", ".npy", ".npz", ".pfm")
     }
+    for suffix in (".tif", ".exr", ".h5"):
+        table[f"depth {suffix}"] = Reader(f"f{suffix}", read_depth, depth_files(suffix), True, 8)
     for kind in ("PNG", "JPEG", "BMP", "WEBP", "PPM"):
         table[f"rgb {kind}"] = Reader("f.img", read_rgb, pictures(kind))
+    table["rgb PNG 16-bit"] = Reader("f.png", read_rgb, deep_pictures, True, 2)
     for name, write in POINT_FILES.items():
         file = {"colmap text": "points3D.txt", "colmap binary": "points3D.bin"}
         table[f"points {name}"] = Reader(
@@ -217,8 +241,5 @@ def readers() -> dict[str, Reader]:
         "weights": Reader("f.safetensors", load_model, weights),
         "about weights": Reader("f.safetensors", read_about, weights),
         "journal": Reader("journal.jsonl", read_journal, texts(LINE + "\n" + LINE + "\n")),
-        "checkpoint": Reader("f.bin", lambda path: convert("djf", path), checkpoints, child=True),
+        "checkpoint": Reader("f.bin", lambda path: convert("djf", path), checkpoints, True, 20),
     }
-
-
-CHILD = (".tif", ".exr", ".h5")

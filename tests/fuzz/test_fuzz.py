@@ -11,20 +11,26 @@ from tests.fuzz.readers import HERE, readers
 from tests.fuzz.run import fuzz, stop, tried
 
 FOUND = sorted((HERE / "found").iterdir())
-IN_PROCESS = [name for name, reader in readers().items() if not reader.child]
-IN_CHILD = [name for name, reader in readers().items() if reader.child]
 
 
-@pytest.mark.parametrize("name", IN_PROCESS)
+def cases_of(name: str) -> int:
+    """Fewer where each costs a process, or a network."""
+    reader = readers()[name]
+    if reader.shares > 1:
+        return 3
+    return 12 if name == "weights" or reader.child else 100
+
+
+@pytest.mark.parametrize("name", readers())
 def test_damaged_files_give_one_sentence(name: str, tmp_path: Path) -> None:
-    """A hundred files of each kind, or as many as a second allows."""
+    """Always the same cases, so that none of them crashes this process today and not tomorrow."""
     reader = readers()[name]
     seeds = reader.seeds(tmp_path)
     former = signal.signal(signal.SIGALRM, stop)
     try:
         path = tmp_path / "case" / reader.name
-        path.parent.mkdir(exist_ok=True)
-        for number in range(12 if name == "weights" else 100):
+        path.parent.mkdir(exist_ok=True, parents=True)
+        for number in range(cases_of(name)):
             rng = random.Random(f"{name} {number}")
             seed = rng.choice(seeds)
             inside = reader.name.endswith(".npz") and rng.random() < 0.5
@@ -34,10 +40,9 @@ def test_damaged_files_give_one_sentence(name: str, tmp_path: Path) -> None:
         signal.signal(signal.SIGALRM, former)
 
 
-@pytest.mark.parametrize("name", IN_CHILD)
-def test_damaged_files_of_fragile_libraries_give_one_sentence(name: str, tmp_path: Path) -> None:
-    count, found = fuzz(name, 0, 60, 3, tmp_path)
-    assert (found, count > 0) == ([], True)
+def test_the_long_run_is_of_processes_of_their_own(tmp_path: Path) -> None:
+    count, found = fuzz("recording mkv", 0, 60, 3, tmp_path)
+    assert (found, count) == ([], 3)
 
 
 @pytest.mark.parametrize("path", FOUND, ids=lambda path: path.name)

@@ -8,8 +8,11 @@ import pytest
 import torch
 
 from ducos.errors import InputError
-from ducos.models.checkpoint import load_model, read_tensors, write_tensors
+from ducos.models.checkpoint import beside_base, load_model, read_tensors, write_tensors
+from ducos.training.preparation import model_spec, start_run
+from ducos.training.recipe import load_recipe
 from ducos.upscaling import WEIGHTS, Upscaler, super_resolve
+from tests.places import REPOSITORY
 
 SMALL, TINY = WEIGHTS / "ducos-small.safetensors", WEIGHTS / "ducos-tiny.safetensors"
 
@@ -59,7 +62,32 @@ def test_a_prior_chooses_the_network_that_takes_it() -> None:
     assert plain.model.startswith("ducos-tiny")
     assert plain.leaned is None
     torch.testing.assert_close(
-        super_resolve(rgb, low, model="ducos-small", shift="off").depth, plain.depth
+        super_resolve(rgb, low, model="ducos-small", shift="off").depth,
+        plain.depth,
+        atol=1e-4,  # they may run on different runtimes
+        rtol=0,
     )
     with pytest.raises(InputError, match="takes no prior"):
         Upscaler("ducos-tiny")(rgb, low, prior=prior)
+
+
+def test_training_of_a_branch_starts_from_its_base_and_its_last_version() -> None:
+    starts = [f"model.start={TINY}", f"model.start_prior={SMALL}"]
+    recipe = load_recipe(REPOSITORY / "configs" / "ducos-small.toml", starts)
+    config = recipe.stages[0].config
+    run = start_run(config, model_spec(config), torch.device("cpu"))
+    begun, small = run.model.state_dict(), load_model(SMALL)[0].state_dict()
+    assert all(torch.equal(begun[name], value) for name, value in small.items())
+    learning = {name for name, p in run.model.named_parameters() if p.requires_grad}
+    assert learning
+    assert all(name.startswith("prior.") for name in learning)
+
+
+def test_what_lies_beside_a_base_is_the_rest() -> None:
+    small = load_model(SMALL)[0].state_dict()
+    own, stated = beside_base(small, TINY)
+    assert own.keys() == read_tensors(SMALL)[0].keys()
+    assert stated["base"] == "ducos-tiny"
+    changed = {**small, "head.bias": small["head.bias"] + 1}
+    with pytest.raises(InputError, match=r"head\.bias differs"):
+        beside_base(changed, TINY)

@@ -165,3 +165,44 @@ def test_the_number_of_depths_is_what_they_are() -> None:
     guess = Guess.of(depth, Around.of(rgb, low, None))
     assert guess.depths.shape == (1, DEPTHS, *depth.shape[-2:])
     assert bool(np.isfinite(guess.depths.numpy()).all())
+
+
+def textured(seed: int, h: int = 24, w: int = 32) -> torch.Tensor:
+    """Boxes at random depths before a wall, (1, 1, 8h, 8w)."""
+    generator = torch.Generator().manual_seed(seed)
+    depth = torch.ones(1, 1, 8 * h, 8 * w)
+    for _ in range(12):
+        top, left, near = torch.rand(3, generator=generator).tolist()
+        y, x = int(top * 6 * h), int(left * 6 * w)
+        depth[..., y : y + 2 * h, x : x + 2 * w] = 0.2 + 0.6 * near
+    return depth
+
+
+def test_a_prior_of_another_scene_changes_nothing() -> None:
+    """Nor one of noise, nor a slope that fits as a whole; of its own scene it is trusted fully."""
+    depth = textured(0)
+    slope = torch.linspace(0, 1, depth.shape[-2])[:, None].expand_as(depth)
+    scene, other = depth + slope, textured(1) + slope
+    low = torch.nn.functional.interpolate(scene, scale_factor=1 / 8, mode="area")
+    rgb = torch.rand(1, 3, *depth.shape[-2:], generator=torch.Generator().manual_seed(3))
+    noise = torch.rand(depth.shape, generator=torch.Generator().manual_seed(4))
+    model = taught(network())
+    with torch.inference_mode():
+        without = model(rgb, low).depth
+        for wrong in (other, noise, slope.contiguous()):
+            given = model(rgb, low, prior=wrong)
+            assert torch.equal(given.depth, without)
+            assert not given.aux["leaned"].any()
+    assert float(Guess.of(1 / scene, Around.of(rgb, low, None)).has) == 1
+
+
+def test_invalid_measurements_have_no_say_in_the_trust() -> None:
+    depth = textured(0)
+    low = torch.nn.functional.interpolate(depth, scale_factor=1 / 8, mode="area")
+    valid = torch.ones_like(low, dtype=torch.bool)
+    valid[..., ::2, 5:9] = False
+    spoilt = torch.where(valid, low, torch.full_like(low, 9.0))
+    says = [float(curve_of(low, each, valid)[1]) for each in (low, spoilt)]
+    assert says == pytest.approx([1, 1], abs=1e-6)
+    says = [float(curve_of(low.flip(-1), each, valid)[1]) for each in (low, spoilt)]
+    assert says[0] == pytest.approx(says[1], abs=1e-3)

@@ -155,7 +155,7 @@ def test_a_name_that_the_weights_do_not_know_counts_as_unknown() -> None:
     nn.init.normal_(old.hints.weight)  # type: ignore[union-attr, arg-type]
     with torch.inference_mode():
         unknown = predict(old, *inputs()).depth
-        with pytest.warns(UserWarning, match="not taught the sensor 'stereo', only unknown, tof"):
+        with pytest.warns(UserWarning, match="do not know the sensor 'stereo', only unknown, tof"):
             stereo = predict(old, *inputs(), sensor="stereo").depth
         told = predict(old, *inputs(), sensor="tof").depth
     assert torch.equal(stereo, unknown)

@@ -3,6 +3,7 @@
 import io
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,7 +11,18 @@ from PIL import Image
 
 from ducos import example
 from tests.captures.recordings import kinect, record3d
+from tests.serve.pages import CHROMIUM, FLAGS
 from tests.serve.server import RunningServer
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    """Chromium, started once for a file of tests."""
+    playwright = pytest.importorskip("playwright.sync_api")
+    with playwright.sync_playwright() as running:
+        started = running.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        yield started
+        started.close()
 
 
 def png_of(array: np.ndarray) -> bytes:

@@ -164,7 +164,7 @@ def test_a_cancelled_job_frees_the_worker(
 def test_the_schema_of_options_is_made_from_options(server: RunningServer) -> None:
     schema = server.http.get("/v1/options").json()
     told = {"mask", "confidence", "prior", "depth_intrinsics", "rgb_intrinsics", "extrinsics"}
-    decided = {"device", "threads", "tile", "accept_noncommercial"}
+    decided = {"prompt", "device", "threads", "tile", "accept_noncommercial"}
     assert schema["properties"].keys() == OPTIONS.keys() - told - decided
     for name, entry in schema["properties"].items():
         assert entry["description"] == OPTIONS[name].metadata["help"]

@@ -1,93 +1,40 @@
 """The page in a real browser: what people do with it, by mouse, by keyboard and on a phone."""
 
-import io
 import os
 import re
-import shutil
 import signal
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator
-from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from PIL import Image
 
 from ducos import example, super_resolve
 from tests.places import REPOSITORY
+from tests.serve.pages import (
+    NO_BROWSER,
+    Pair,
+    hosted,
+    middle_of,
+    opened,
+    pixels,
+    sharpen,
+    upload,
+)
 from tests.serve.server import ENVIRONMENT, RunningServer
 
-playwright = pytest.importorskip("playwright.sync_api")
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser"))), None)
-FLAGS = [
-    *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
-    *("--disable-sync", "--disable-background-networking", "--disable-component-update"),
-    "--enable-unsafe-swiftshader",  # 3D without a graphics card
-]
-LATER = 60_000  # milliseconds; a busy machine is slow
-Pair = tuple[bytes, bytes]
 TOF: dict[str, Any] = {"unit": "mm", "sensor": "tof", "field_of_view": 60.0}
 
-pytestmark = pytest.mark.skipif(
-    CHROMIUM is None, reason="no Chromium here: install it with the system's package manager"
-)
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with playwright.sync_playwright() as running:
-        started = running.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
-        yield started
-        started.close()
+pytestmark = NO_BROWSER
 
 
 @pytest.fixture
 def page(browser: Any, server: RunningServer) -> Iterator[Any]:
     yield from opened(browser, server.url)
-
-
-def opened(browser: Any, url: str, **context: Any) -> Iterator[Any]:
-    """A page without errors in its scripts."""
-    context.setdefault("viewport", {"width": 1280, "height": 900})
-    inside = browser.new_context(reduced_motion="reduce", accept_downloads=True, **context)
-    page = inside.new_page()
-    page.set_default_timeout(LATER)
-    errors: list[str] = []
-    page.on("pageerror", lambda problem: errors.append(str(problem)))
-    page.goto(url)
-    page.wait_for_selector("#example-table")
-    yield page
-    inside.close()
-    assert not errors
-
-
-def upload(page: Any, rgb: bytes, depth: bytes) -> None:
-    for name, content in (("rgb", rgb), ("depth", depth)):
-        file = {"name": f"{name}.png", "mimeType": "image/png", "buffer": content}
-        page.set_input_files(f"#file-{name}", files=[file])
-
-
-def sharpen(page: Any, rgb: bytes, depth: bytes) -> None:
-    upload(page, rgb, depth)
-    page.wait_for_selector("#run:enabled")
-    page.click("#run")
-    page.wait_for_selector("#state:text('Done.')")
-
-
-def pixels(page: Any, selector: str) -> np.ndarray:
-    picture = Image.open(io.BytesIO(page.locator(selector).screenshot())).convert("RGB")
-    return np.asarray(picture).astype(int)
-
-
-def middle_of(page: Any, selector: str) -> tuple[float, float]:
-    box = page.locator(selector).bounding_box()
-    return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
 
 
 # Files in
@@ -340,11 +287,8 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     folder = tmp_path_factory.mktemp("site")
     script = REPOSITORY / "scripts" / "static_page.py"
     subprocess.run([sys.executable, script, folder], check=True, env={**os.environ, **ENVIRONMENT})
-    handler = partial(SimpleHTTPRequestHandler, directory=str(folder))
-    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as host:
-        threading.Thread(target=host.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{host.server_address[1]}/"
-        host.shutdown()
+    with hosted(folder) as url:
+        yield url
 
 
 def test_the_page_needs_no_server_of_ours(browser: Any, site: str, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import signal
 import socket
 import subprocess
@@ -223,21 +224,21 @@ def test_one_batch_can_be_learned(tmp_path: Path) -> None:
 # Going on
 
 
-def test_half_precision_learns_the_same_in_float32_weights(tmp_path: Path) -> None:
-    """Convolutions in bfloat16 follow the float32 run, and nothing is stored or lost in it. In
-    processes of their own, without AMX, which some machines announce and do not have."""
-    losses = {}
+def test_half_precision_learns_the_same_in_float32_weights(straight: Path, tmp_path: Path) -> None:
+    """Convolutions in bfloat16 follow the float32 run, and nothing is stored or lost in it. In a
+    process of its own, without AMX, which some machines announce and do not have."""
+    assert tiny().train.precision == "float32"
+    config = as_toml(tiny(train={"precision": "bfloat16"}), tmp_path / "bfloat16.toml")
     without_amx = {**ENVIRONMENT, "ONEDNN_MAX_CPU_ISA": "AVX512_CORE_BF16"}
-    for precision in ("float32", "bfloat16"):
-        config = as_toml(tiny(train={"precision": precision}), tmp_path / f"{precision}.toml")
-        out = tmp_path / precision
-        subprocess.run(command(config, out), env=without_amx, check=True, capture_output=True)
+    run = command(config, tmp_path / "run")
+    subprocess.run(run, env=without_amx, check=True, capture_output=True)
+    losses = []
+    for out in (straight, tmp_path / "run"):
         tensors, _ = read_tensors(out / "final.safetensors")
         assert {t.dtype for t in tensors.values() if t.is_floating_point()} == {torch.float32}
-        logged = [row for row in rows(out) if "loss" in row]
-        losses[precision] = np.array([row["loss"] for row in logged])
-    assert not np.array_equal(losses["float32"], losses["bfloat16"])
-    np.testing.assert_allclose(losses["bfloat16"], losses["float32"], rtol=0.15)
+        losses.append(np.array([row["loss"] for row in rows(out) if "loss" in row]))
+    assert not np.array_equal(*losses)
+    np.testing.assert_allclose(losses[1], losses[0], rtol=0.15)
 
 
 def test_half_precision_runs_or_is_refused(tmp_path: Path) -> None:
@@ -298,7 +299,9 @@ def test_metrics_have_one_row_per_step_after_a_resume(tmp_path: Path) -> None:
 
 def test_a_finished_run_can_be_resumed_into_nothing(straight: Path, tmp_path: Path) -> None:
     (tmp_path / "last.safetensors").write_bytes((straight / "last.safetensors").read_bytes())
+    (tmp_path / ".ducos-0123456789abcdef.safetensors").write_bytes(b"of a killed process")
     final = train(tiny(), tmp_path, resume=True, quiet=True)
+    assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
     ours, theirs = read_tensors(final)[0], read_tensors(straight / "final.safetensors")[0]
     assert all(torch.equal(value, theirs[name]) for name, value in ours.items())
 
@@ -306,10 +309,10 @@ def test_a_finished_run_can_be_resumed_into_nothing(straight: Path, tmp_path: Pa
 def test_sigterm_finishes_the_step_and_saves(tmp_path: Path) -> None:
     config = tiny(train={"steps": 100_000, "save_every": 100_000, "validate_every": 100_000})
     out = tmp_path / "run"
+    words = command(as_toml(config, tmp_path / "run.toml"), out, "--set", "model.start = ''")
     process = subprocess.Popen(
-        command(as_toml(config, tmp_path / "run.toml"), out),
-        env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-    )  # fmt: skip
+        words, env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
     try:
         metrics = out / "metrics.jsonl"
         wait_for(lambda: metrics.exists() and metrics.read_text().count("\n") >= 3, process)
@@ -319,7 +322,8 @@ def test_sigterm_finishes_the_step_and_saves(tmp_path: Path) -> None:
         process.kill()
         process.wait()
     assert process.returncode == 0, errors
-    assert "resume" in output
+    told = output.strip().rpartition("continue with: ")[2]  # a line for the shell, with --set
+    assert shlex.split(told) == ["ducos", *words[3:], "--resume"]
     assert "Traceback" not in errors
     groups, values = load_training(out / "last.safetensors")
     assert values["step"] == rows(out)[-1]["step"] >= 3

@@ -57,6 +57,25 @@ def test_metres_stay_in_the_range_of_the_measurements(model: str) -> None:
     assert float(depth.max()) <= low.max() + MARGIN * (low.max() - low.min()) + 1e-5
 
 
+class Wild(torch.nn.Module):
+    """A network that leaves the range by ten times as much, below and above."""
+
+    def forward(self, rgb: torch.Tensor, low: torch.Tensor, *more: object) -> Prediction:
+        full = torch.nn.functional.interpolate(low, rgb.shape[-2:])
+        return Prediction(20 * (full - 0.5))
+
+
+@pytest.mark.parametrize("mode", ["faithful", "repair"])
+@pytest.mark.parametrize("unit", ["m", "relative"])
+def test_whatever_a_network_says_the_range_holds(mode: str, unit: str) -> None:
+    low = (levels("random") / 100 + 0.3).astype(np.float32)
+    model = Wild().eval()
+    depth = super_resolve(image(), low, model=model, mode=mode, unit=unit, shift="off").depth
+    lowest, highest, spare = low.min(), low.max(), MARGIN * (low.max() - low.min())
+    assert float(depth.min()) == pytest.approx(lowest / 2)
+    assert float(depth.max()) == pytest.approx(highest + spare)
+
+
 def test_negative_levels_of_floats_stay() -> None:
     low = (levels("step").astype(np.float32) - 100) / 10
     depth = super_resolve(image(), low, model="bilinear", unit="relative", shift="off").depth

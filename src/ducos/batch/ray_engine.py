@@ -3,16 +3,20 @@
 Actors write results under their temporary names on storage that all nodes share; the driver alone
 keeps the journal and lets files take their names. A worker that dies costs Ray a retry of the
 frames it had in hand, and nothing that was finished is made again. A frame over which several
-workers died is a failure like any other.
+workers died is a failure like any other; workers that are silent for too long, because they are
+stopped, end the batch.
 """
 
 import json
+import math
 import os
 import socket
-from collections.abc import Generator, Sequence
+import threading
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import chdir
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any
 
 from ducos.batch.worker import Answer, Job, work_on
@@ -80,9 +84,13 @@ def begun_list(job: Job) -> Path:
 
 
 def ray_answers(
-    frames: "Sequence[Frame]", options: Options, workers: int, cluster: Cluster
+    frames: "Sequence[Frame]", options: Options, workers: int, cluster: Cluster, timeout: float
 ) -> "Generator[tuple[Frame, Answer], None, None]":
-    """Each frame with its worker's answer, as they come."""
+    """Each frame with its worker's answer, as they come.
+
+    timeout: seconds for one frame, and for the start of the workers. It is measured as silence of
+    the whole cluster, since nobody outside knows on which frame a worker is.
+    """
     if not frames:
         return
     ray = needed("ray", "ray")
@@ -107,14 +115,16 @@ def ray_answers(
             max_restarts=-1,
             max_task_retries=-1,
         )
+        silence = timeout * math.ceil(len(rows) / blocks)  # a block is answered as a whole
         seen: set[int] = set()
-        for row in made.iter_rows():
+        for row in while_they_come(made.iter_rows, silence):
             if row["number"] not in seen:  # a row that was made again after a death
                 seen.add(row["number"])
                 yield frames[row["number"]], Answer(**json.loads(row["answer"]))
         for number, frame in enumerate(frames):
             if number not in seen:
-                yield frame, Answer(error="the cluster gave no answer for it; run again")
+                words = f"no worker of the cluster gave an answer for {silence:g} s; see --timeout"
+                yield frame, Answer(error=words)
     except ray.exceptions.RayError as problem:
         raise InputError(
             f"the cluster stopped: {one_line(problem)}; run the same command again, it goes on"
@@ -122,6 +132,33 @@ def ray_answers(
     finally:
         if started:
             ray.shutdown()
+
+
+def while_they_come(
+    rows: Callable[[], Iterable[dict[str, Any]]], seconds: float
+) -> Iterator[dict[str, Any]]:
+    """The rows until their end, or until none came for so long."""
+    came: SimpleQueue[dict[str, Any] | BaseException | None] = SimpleQueue()
+
+    def fetch() -> None:
+        try:
+            for row in rows():
+                came.put(row)
+            came.put(None)
+        except BaseException as problem:
+            came.put(problem)
+
+    threading.Thread(target=fetch, daemon=True).start()
+    while True:
+        try:
+            row = came.get(timeout=seconds)
+        except Empty:
+            return
+        if isinstance(row, BaseException):
+            raise row
+        if row is None:
+            return
+        yield row
 
 
 OF_A_JOB = ("rgb", "depth", "mask", "confidence", "out", "preview", "cloud")
@@ -143,6 +180,9 @@ def settings_anywhere(options: Options) -> dict[str, Any]:
     """Options for a worker that runs elsewhere; a model may be a name of ours."""
     plain = options.plain()
     weights = ("model",) if plain["model"] and os.path.isfile(plain["model"]) else ()
+    if options.foundation is not None and os.path.exists(options.foundation.source):
+        name, source, _ = options.foundation
+        plain["prompt"] = f"{name}={os.path.abspath(source)}"
     return whole_paths(plain, *FILES, *weights)
 
 

@@ -38,13 +38,14 @@ from ducos.files import (
     Failure,
     FramePair,
     atomic_write,
+    check_output_folder,
     check_replaced,
     inputs_of,
     on_disk,
     picture_size,
     result_names,
 )
-from ducos.upscaling import Options, default_model, find_weights
+from ducos.upscaling import Options, find_weights
 
 CLOUDS = "cloud"
 FRAME_SECONDS = 600.0
@@ -58,7 +59,7 @@ class Summary:
     total: frames asked for. made, kept: written now, and found whole from an earlier run.
     remade: frames of an earlier run that do not count, by why: other "settings", other "inputs", or
     "damaged", that is missing or changed since. units: frames by what their numbers were taken for.
-    shift: by how much all depth maps were moved back, in whole pixels of the pictures.
+    shift: by how much all depth maps were moved back, in whole pixels of the images.
     """
 
     out: Path | str
@@ -113,14 +114,15 @@ def run_batch(
     Args:
         out: folder for the results, failures.csv and journal.jsonl; made if it is not there.
         suffix: of results whose pair does not name one: .png, .exr, .npz, ...
-        preview: also write preview/NAME.png, a picture of colour | input | result.
+        preview: also write preview/NAME.png, an image that shows RGB | input | result.
         cloud: also write cloud/NAME.ply, the result in space; needs the colour camera, from the
             options or from the recording.
         workers: processes, one thread each.
         cluster: make the frames with Ray instead of processes of this machine's own.
         unmatched: failures from before, such as `Found.unmatched`, to be listed with the rest.
         overwrite: replace files of the folder that are not results of ours; never inputs.
-        timeout: seconds that one frame may take, or the start of a worker.
+        timeout: seconds that one frame may take, or the start of a worker; of a cluster, the
+            longest time without an answer from any worker.
         source: the CSV file that lists the pairs, if there is one: it is an input, too.
         places: where recording and results really are, if not here: see `storage`.
         progress: called at the start and after each frame.
@@ -135,6 +137,7 @@ def run_batch(
     check(pairs, workers, timeout)
     options.check_depth(pairs[0].depth)
     inputs = [*inputs_of(pairs), *options.inputs, *([] if source is None else [Path(source)])]
+    check_output_folder(folder)
     check_own_files(folder, inputs)
     from ducos.doctor import rig_shift, spread_out
 
@@ -189,7 +192,7 @@ def run_batch(
         engine = (
             answers(ordered, options, workers, timeout)
             if cluster is None
-            else ray_answers(ordered, options, workers, cluster)
+            else ray_answers(ordered, options, workers, cluster, timeout)
         )
         with closing(engine) as finished:
             for frame, answer in finished:
@@ -233,7 +236,7 @@ def check_own_files(folder: Path, inputs: list[Path]) -> None:
         check_replaced([path], inputs, overwrite=True)
         if path.is_file() and path.stat().st_size and not _is_list_of_ours(path):
             raise InputError(
-                f"{path} is there and not of an earlier batch, and would be replaced; choose "
+                f"{path} exists, is not of an earlier batch and would be replaced; choose "
                 "another folder for -o"
             )
 
@@ -270,10 +273,12 @@ def settings_of(options: Options) -> dict[str, Any]:
     from ducos.upscaling import Upscaler, chosen_runtime  # mistakes need not wait for libraries
 
     Upscaler(**options.plain())
-    name = default_model() if options.model is None else str(options.model)
+    name = str(options.chosen_model)
     weights = find_weights(name)
     digest = None if weights is None else digest_of(weights)
     decided = {"model": name, "weights": digest, "runtime": chosen_runtime(options)}
+    if options.foundation is not None and options.foundation.file is not None:
+        decided["prompt_weights"] = digest_of(options.foundation.file)
     return {**options.plain(), **decided, "ducos": __version__}
 
 

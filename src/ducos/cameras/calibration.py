@@ -37,7 +37,7 @@ def read_camera(path: str | Path, which: str, size: Size | None = None) -> Camer
 
     Args:
         which: "depth" or "colour": the part to take of a file that holds both.
-        size: (height, width) of the picture at hand, for files that do not state one. A stated
+        size: (height, width) of the image at hand, for files that do not state one. A stated
             size is kept; `Camera.scaled` brings it to another.
     """
     content = read_table(path)
@@ -87,7 +87,7 @@ def as_camera(content: Mapping[str, Any], size: Size | None = None, name: str = 
 
 
 def checked_camera(path: str | Path | Camera, which: str, size: tuple[int, ...]) -> Camera:
-    """Camera, of a file or as it is, whose picture has this (height, width), up to resizing."""
+    """Camera, of a file or as it is, whose image has this (height, width), up to resizing."""
     height, width = size
     camera = path if isinstance(path, Camera) else read_camera(path, which, (height, width))
     stretch = (camera.width / camera.height) / (width / height)

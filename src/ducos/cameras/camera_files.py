@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from ducos.children import environment, python_program
+from ducos.children import ONE_THREAD, environment, python_program
 from ducos.errors import InputError, needed, one_line
 from ducos.files import existing_file
 
@@ -223,7 +223,7 @@ def small_arrays(source: Path) -> dict[str, Any]:
     done = subprocess.run(
         python_program(SMALL_ARRAYS, str(source), source.suffix.lower()),
         capture_output=True,
-        env=environment(),
+        env=environment(ONE_THREAD),  # threads reserve memory, which counts against the limit
         timeout=60,
         check=False,
     )

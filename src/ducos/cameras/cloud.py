@@ -1,4 +1,4 @@
-"""Depth in space: coloured point clouds (PLY), meshes (GLB), and a picture to judge them by.
+"""Depth in space: coloured point clouds (PLY), meshes (GLB), and an image to judge them by.
 
 Points are in the colour camera's frame: x right, y down, z forward, metres. GLB files follow glTF
 instead (y up, z towards the viewer), so that viewers show them upright.
@@ -22,7 +22,7 @@ from ducos.files import MADE_BY, atomic_write
 
 @dataclass
 class Cloud:
-    """points (N, 3) float32 metres, colours (N, 3) uint8."""
+    """points (N, 3) float32 metres, colours (N, 3) uint8 RGB."""
 
     points: Floats
     colours: Bytes

@@ -37,9 +37,9 @@ def off_both(depth: AnyArray, near: AnyArray, far: AnyArray) -> Mask:
 def flying_share(depth: Floats, valid: Mask, truth: Floats, radius: int = RADIUS) -> float:
     """Share of the pixels at depth edges that fly.
 
-    Edges are where the truth (H, W; 0 is a hole) jumps by a tenth within `radius` pixels; its
-    nearest and farthest values there are the two surfaces. Pixels whose truth lies on neither,
-    such as a slanted surface behind an edge, are not asked.
+    truth: ground truth (H, W), 0 in holes. Edges are where it jumps by a tenth within `radius`
+    pixels; its nearest and farthest values there are the two surfaces. Pixels whose ground truth
+    lies on neither, such as a slanted surface behind an edge, do not count.
     """
     flying, asked = flying_at_edges(depth, truth, truth > 0, radius)
     asked &= valid
@@ -49,8 +49,8 @@ def flying_share(depth: Floats, valid: Mask, truth: Floats, radius: int = RADIUS
 def flying_at_edges(
     depth: AnyArray, truth: AnyArray, known: Mask, radius: int = RADIUS
 ) -> tuple[Mask, Mask]:
-    """Pixels (H, W) of `depth` that fly, and those that are asked: at an edge of the truth and on
-    one of its two surfaces there. known: where the truth may be used."""
+    """Pixels (H, W) of `depth` that fly, and those that count: at an edge of the ground truth and
+    on one of its two surfaces there. known: where the ground truth may be used."""
     near, far = surfaces(truth, known, radius)
     jumps = np.isfinite(near) & (far > (1 + EDGE) * near)
     asked = known & jumps & ~off_both(truth, near, far)

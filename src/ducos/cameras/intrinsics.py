@@ -51,14 +51,14 @@ class Camera:
 
     @staticmethod
     def from_field_of_view(width: int, height: int, degrees: float) -> "Camera":
-        """A camera with this horizontal angle of view, looking through the picture's centre."""
+        """A camera with this horizontal angle of view, looking through the image's centre."""
         if not 0.01 <= degrees <= 179.9:
             raise InputError(f"the field of view is an angle of 0.01 to 179.9°, got {degrees:g}")
         focal = 0.5 * width / math.tan(math.radians(degrees) / 2)
         return Camera(width, height, focal, focal, (width - 1) / 2, (height - 1) / 2)
 
     def scaled(self, width: int, height: int) -> "Camera":
-        """The same camera with its picture resized to width × height."""
+        """The same camera with its image resized to width × height."""
         across, down = width / self.width, height / self.height
         return replace(
             self,

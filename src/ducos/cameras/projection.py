@@ -100,7 +100,7 @@ def seen(points: Points, camera: Camera, pose: Extrinsics) -> tuple[Any, Any, An
 
 
 def widest(camera: Camera) -> float:
-    """Of the picture's corners: how far from the axis they look, at z = 1."""
+    """Of the image's corners: how far from the axis they look, at z = 1."""
     corners = camera.directions([0, 0, camera.width, camera.width],
                                 [0, camera.height, 0, camera.height])  # fmt: skip
     return float(np.hypot(corners[:, 0], corners[:, 1]).max())

@@ -53,7 +53,7 @@ def packed_depth(content: bytes, packing: str, name: object) -> AnyArray:
     if len(content) <= QUANTISED.size:
         raise InputError(f"{name} has a compressedDepth message of {len(content)} bytes; damaged")
     if "rvl" in packing.lower():
-        raise InputError(f"{name} packs depth as RVL, which is not known; republish it as PNG")
+        raise InputError(f"{name} packs depth as RVL, which ducos cannot read; republish it as PNG")
     _, a, b = QUANTISED.unpack(content[: QUANTISED.size])
     stored = depth_picture(content[QUANTISED.size :], name)
     if not packing.startswith("32FC1"):

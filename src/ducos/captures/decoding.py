@@ -28,8 +28,8 @@ def check_pixels(name: object, width: int, height: int, stored: int | None = Non
     limit = MAX_PIXELS if stored is None else min(MAX_PIXELS, max(10**6, PIXELS_PER_BYTE * stored))
     if min(width, height) < 1 or pixels > limit:
         raise InputError(
-            f"{name} declares {width}×{height} pixels, which its bytes cannot hold or memory is "
-            "not for; the recording is damaged"
+            f"{name} declares {width}×{height} pixels, which do not fit its "
+            "length or the memory limit; the recording is damaged"
         )
 
 

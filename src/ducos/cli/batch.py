@@ -42,13 +42,14 @@ def batch(
     preview: Annotated[
         bool,
         typer.Option(
-            "--preview", help="Also write pictures, in OUT/preview: maps, crops, an edge profile."
+            "--preview",
+            help="Also write overview images to OUT/preview: maps, crops, an edge profile.",
         ),
     ] = False,
     cloud: Annotated[
         bool,
         typer.Option(
-            "--cloud", help="Also write point clouds, OUT/cloud/NAME.ply; needs the camera."
+            "--cloud", help="Also write point clouds to OUT/cloud/NAME.ply; needs the intrinsics."
         ),
     ] = False,
     workers: Annotated[
@@ -63,13 +64,16 @@ def batch(
         str, typer.Option(help="local (processes) or ray (a cluster, see docs/cluster.md).")
     ] = "local",
     address: Annotated[
-        str | None, typer.Option(help="Of a running Ray cluster. Default: one on this machine.")
+        str | None,
+        typer.Option(help="Address of a running Ray cluster. Default: start one on this machine."),
     ] = None,
     worker_cpus: Annotated[float, typer.Option(help="Ray: CPUs of each worker.")] = 1.0,
-    worker_gpus: Annotated[float, typer.Option(help="Ray: GPUs of each, also 0.25.")] = 0.0,
+    worker_gpus: Annotated[
+        float, typer.Option(help="Ray: GPUs of each worker; fractions such as 0.25 share one.")
+    ] = 0.0,
     as_json: Json = False,
 ) -> None:
-    """Super-resolve many pairs. Run it again after any interruption: it goes on where it was.
+    """Super-resolve many pairs. After an interruption, run it again: it continues.
 
     A bad pair does not stop the rest: OUT/failures.csv lists it, and the exit code is 1.
 
@@ -163,20 +167,28 @@ def progress_bar(*, quiet: bool) -> Iterator[Callable[["Summary"], None] | None]
         TextColumn("{task.fields[rate]}"),
         TimeRemainingColumn(elapsed_when_finished=True),
     )
-    with Progress(*columns, console=Console(stderr=True)) as bar:
-        task = bar.add_task("super-resolving", total=None, rate="")
-        before: int | None = None
+    bar = Progress(*columns, console=Console(stderr=True))
+    task = bar.add_task("super-resolving", total=None, rate="")
+    before: int | None = None
 
-        def show(summary: "Summary") -> None:
-            nonlocal before
-            if before is None:  # the first call: now it is known what is to do
-                before = summary.finished
-                bar.reset(task, total=summary.total - before)
-            done, elapsed = summary.finished - before, bar.tasks[task].elapsed
-            rate = f"{done / elapsed:.2f} frames/s" if done and elapsed else ""
-            bar.update(task, completed=done, rate=rate)
+    def show(summary: "Summary") -> None:
+        nonlocal before
+        if before is None:  # the first call: now it is known what is to do
+            before = summary.finished
+            bar.start()
+            bar.reset(task, total=summary.total - before)
+        done, elapsed = summary.finished - before, bar.tasks[task].elapsed
+        rate = f"{done / elapsed:.2f} frames/s" if done and elapsed else ""
+        bar.update(task, completed=done, rate=rate)
 
+    if bar.console.is_interactive:  # else a mistake would be said below a bar that never moved
+        bar.start()
+    try:
         yield show
+    finally:
+        bar.live.transient = before is None
+        if bar.live.is_started:
+            bar.stop()
 
 
 def tell(summary: "Summary") -> None:

@@ -25,7 +25,8 @@ def doctor(
         Path | None, typer.Argument(help="Depth map, or points; none for a recording.")
     ] = None,
     report: Annotated[
-        Path | None, typer.Option(help="Also write a picture; of a recording, its worst frame.")
+        Path | None,
+        typer.Option(help="Also write a report as an image; of a recording, its worst frame."),
     ] = None,
     overwrite: Overwrite = False,
     as_json: Json = False,

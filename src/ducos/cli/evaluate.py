@@ -34,7 +34,7 @@ def evaluate(
         list[float] | None, typer.Option(help="Repeatable; default: the protocol's.")
     ] = None,
     out: Annotated[
-        Path | None, typer.Option(help="Folder for results.json, results.csv, pictures.")
+        Path | None, typer.Option(help="Folder for results.json, results.csv and images.")
     ] = None,
     predictions: Annotated[
         Path | None, typer.Option(help="Score the files of this folder instead of running a model.")
@@ -42,7 +42,7 @@ def evaluate(
     save_predictions: Annotated[
         bool, typer.Option("--save-predictions", help="Keep each prediction under --out.")
     ] = False,
-    pictures: Annotated[int, typer.Option(help="How many error-map pictures per row.")] = 0,
+    pictures: Annotated[int, typer.Option(help="Error-map images per row.")] = 0,
     suite: Annotated[
         str | None, typer.Option(help="A named list of cases instead: heldout.", rich_help_panel=OF)
     ] = None,
@@ -167,7 +167,7 @@ def evaluate_suite(
         console.print(f"wrote {out}/results.json", highlight=False)
 
 
-@takes_options("tile", "device", "threads")
+@takes_options("tile", "device", "threads", "accept_noncommercial")
 def reproduce_table(
     options: Options,
     name: Annotated[
@@ -196,13 +196,27 @@ def reproduce_table(
         list[str] | None,
         typer.Option(help="METHOD=FILE or METHOD=FILE@SCALE, such as dctnet=x8.safetensors@8."),
     ] = None,
+    prompt: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="For prompts: also measure ducos-small with this model's depth, NAME or"
+            " NAME=WEIGHTS as in `ducos upscale`, repeatable."
+        ),
+    ] = None,
+    priors: Annotated[
+        Path | None,
+        typer.Option(
+            help="For prompts: folder of real images with stored outputs, NAME/rgb.png, depth.png,"
+            " mono.png, meta.json; see docs/reproduce.md."
+        ),
+    ] = None,
     scale: Annotated[list[float] | None, typer.Option(help="Instead of the table's.")] = None,
     protocol: Annotated[str | None, typer.Option(help="Instead of the table's.")] = None,
     out: Annotated[
         Path | None, typer.Option("-o", "--out", help="Folder; default: reproduce/NAME.")
     ] = None,
     pictures: Annotated[
-        int | None, typer.Option(help="Error-map pictures per dataset and scale.")
+        int | None, typer.Option(help="Error-map images per dataset and scale.")
     ] = None,
     images: Annotated[int, typer.Option(help="Only so many images per dataset; 0: all.")] = 0,
     timed: Annotated[
@@ -232,6 +246,8 @@ def reproduce_table(
             places=dataset or [],
             models=model or [],
             weights=weights or [],
+            prompts=prompt or [],
+            priors=priors,
             scales=scale or [],
             protocol=protocol,
             options=options,
@@ -246,6 +262,6 @@ def reproduce_table(
         return
     print(report_as_text(report))
     plot = " and plot.png" if (folder / "plot.png").is_file() else ""
-    print(f"wrote table.txt, table.csv, table.tex{plot} into {folder}")
+    print(f"wrote table.txt, .csv, .tex, .json{plot} into {folder}")
     if report.pictures:
         print(f"{len(report.pictures)} error-map sheets, first {report.pictures[0]}")

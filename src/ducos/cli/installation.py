@@ -48,7 +48,7 @@ def demo(
         "demo-output"
     ),
 ) -> None:
-    """Super-resolve the bundled example: depth, a picture, and figures against the ground truth."""
+    """Super-resolve the bundled example: depth, an overview image, errors in centimetres."""
     from rich.table import Table
 
     with waiting("super-resolving the example", quiet=False):

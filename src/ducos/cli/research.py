@@ -19,10 +19,13 @@ from ducos.upscaling import Options
 @takes_options("device", "threads", "accept_noncommercial")
 def train(
     options: Options,
-    config: Annotated[Path | None, typer.Argument(help="TOML file, see configs/.")] = None,
+    config: Annotated[
+        Path | None, typer.Argument(help="TOML file; configs/ holds examples.")
+    ] = None,
     out: Annotated[Path, typer.Option("-o", "--out", help="Folder of the run.")] = Path("runs/run"),
     override: Annotated[
-        list[str] | None, typer.Option("--set", help="section.key=value, repeatable.")
+        list[str] | None,
+        typer.Option("--set", help="Change a value of the config: section.key=value, repeatable."),
     ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Continue the run in --out.")] = False,
     overfit: Annotated[
@@ -33,14 +36,14 @@ def train(
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="With --list: as JSON.")] = False,
 ) -> None:
-    """Train with Lagrangian duality. Ctrl-C finishes the step and saves; --resume goes on exactly.
+    r"""Train with Lagrangian duality. Ctrl-C finishes the step and saves; --resume continues.
 
     A config names objectives, constraints, augmentations, degradations and a dataset: --list shows
-    all of them with their defaults; docs/reference.md is the same as a page.
+    all of them with their defaults; docs/reference.md holds the same.
 
     Example: ducos train configs/shapes.toml -o runs/shapes --set data.augmentations.colour=0.5
 
-    A config with [[stage]] tables is trained stage by stage, into OUT/1-name, OUT/2-name, ...;
+    A config with \[\[stage]] tables is trained stage by stage, into OUT/1-name, OUT/2-name, ...;
     --set stage.NAME.train.steps=100 changes one of them.
 
     Several processes: torchrun --nproc-per-node 2 -m ducos train CONFIG.toml

@@ -42,7 +42,11 @@ def serve(
     ] = "127.0.0.1",
     token: Annotated[
         str | None,
-        typer.Option(envvar="DUCOS_TOKEN", help="Only who shows this word may use it.", **ACCESS),
+        typer.Option(
+            envvar="DUCOS_TOKEN",
+            help="Only clients that send this token may use the server.",
+            **ACCESS,
+        ),
     ] = None,
     allow_origin: Annotated[
         list[str] | None,

@@ -1,4 +1,4 @@
-"""Training pictures rendered with Blender, and the furniture, skies and textures for them."""
+"""Training images rendered with Blender, and the furniture, skies and textures for them."""
 
 import sys
 from pathlib import Path
@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from ducos.errors import InputError
+from ducos.files import check_output_folder
 
 
 def synth(
@@ -15,7 +16,7 @@ def synth(
     kind: Annotated[
         str | None, typer.Option(help="All of one kind: room, tabletop or 'still life' (cloth).")
     ] = None,
-    views: Annotated[int, typer.Option(help="Pictures per scene.")] = 3,
+    views: Annotated[int, typer.Option(help="Images per scene.")] = 3,
     seed: Annotated[int, typer.Option(help="Seed of the first scene.")] = 0,
     workers: Annotated[int, typer.Option(help="Processes, one thread each.")] = 2,
     assets: Annotated[
@@ -42,6 +43,7 @@ def synth(
         width, height = (int(side) for side in size.lower().split("x"))
     except ValueError:
         raise InputError(f"--size is WIDTHxHEIGHT, such as 640x480; got {size!r}") from None
+    check_output_folder(out)
     with Bar(console=Console(stderr=True)) as bar:
         task = bar.add_task("rendering scenes", total=scenes)
         state = generate(
@@ -78,10 +80,10 @@ def synth_assets(
         Path | None, typer.Option(help="Folder of objects: NAME/model.obj, NAME/texture.png.")
     ] = None,
     textures: Annotated[
-        Path | None, typer.Option(help="Folder of pictures; subfolders floor, wall, ... sort them.")
+        Path | None, typer.Option(help="Folder of images; subfolders floor, wall, ... sort them.")
     ] = None,
     textures_licence: Annotated[
-        str | None, typer.Option(help="Licence of those pictures, such as CC0-1.0.")
+        str | None, typer.Option(help="Licence of those images, such as CC0-1.0.")
     ] = None,
 ) -> None:
     """Prepare furniture, skies, objects and textures for `ducos synth`, from downloaded archives.
@@ -104,6 +106,7 @@ def synth_assets(
     if (textures is None) != (textures_licence is None):
         raise InputError("--textures and --textures-licence go together: sets list their licences")
     libraries = furniture_libraries(furniture or [])
+    check_output_folder(out)
     try:
         catalogue = prepare_assets(
             out,
@@ -116,7 +119,7 @@ def synth_assets(
     except (OSError, BadZipFile, TarError, KeyError) as problem:
         sources = ", ".join(str(path) for path in (*libraries, hdri, scanned, textures) if path)
         raise InputError(
-            f"of {sources} one cannot be read, or {out} not be written: "
+            f"one of {sources} cannot be read, or {out} cannot be written: "
             f"{type(problem).__name__}: {problem}; download it again, or check the folder"
         ) from None
     print(f"{len(catalogue.assets)} assets in {out}")

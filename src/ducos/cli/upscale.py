@@ -1,4 +1,4 @@
-"""`ducos upscale`: one pair, a sharp depth map, and pictures and clouds of it if asked for."""
+"""`ducos upscale`: one pair, a sharp depth map, and images and clouds of it if asked for."""
 
 import json
 import sys
@@ -33,7 +33,8 @@ def upscale(
         ),
     ],
     preview: Annotated[
-        Path | None, typer.Option(help="Also write a picture: maps, zoomed crops, an edge profile.")
+        Path | None,
+        typer.Option(help="Also write an overview image: maps, crops, an edge profile."),
     ] = None,
     overwrite: Overwrite = False,
     as_json: Json = False,
@@ -42,13 +43,11 @@ def upscale(
     ] = None,
     mesh: Annotated[Path | None, typer.Option(help="Also write a mesh, .glb", **SPACE)] = None,
     cloud_preview: Annotated[
-        Path | None, typer.Option(help="Picture of the cloud.", **SPACE)
+        Path | None, typer.Option(help="Also write a rendered view of the cloud.", **SPACE)
     ] = None,
     keep_flying: Annotated[
         bool,
-        typer.Option(
-            "--keep-flying", help="Cloud and mesh of every pixel, also between surfaces.", **SPACE
-        ),
+        typer.Option("--keep-flying", help="Keep flying pixels in cloud and mesh.", **SPACE),
     ] = False,
 ) -> None:
     """Super-resolve one depth map to the size of its colour image.

@@ -9,7 +9,7 @@ from ducos.lazy import doors
 
 if TYPE_CHECKING:
     from ducos.degrade.devices import each_moved
-    from ducos.degrade.mono import monocular
+    from ducos.degrade.mono import inverse_of, monocular, with_faults
     from ducos.degrade.table import DEGRADATIONS, DegradationEntry
 else:
     __getattr__, __dir__, __all__ = doors(__name__)

@@ -30,6 +30,11 @@ def monocular(depth: Floats, valid: Mask, rgb: Floats, rng: Rng) -> Floats:
     inverse = inverse_of(depth, valid)
     if draw < NOISE + WRONG:  # of another image: as real, and nothing is where it was
         inverse = np.ascontiguousarray(np.roll(inverse[::-1], depth.shape[1] // 3, 1))
+    return with_faults(inverse, rgb, rng)
+
+
+def with_faults(inverse: Floats, rgb: Floats, rng: Rng) -> Floats:
+    """`monocular` of the image itself: its inverse depth (n, n) with all faults."""
     inverse = misjudge_objects(inverse, rng)
     inverse = drift(inverse, rng)
     inverse = lose_thin(inverse, rng)

@@ -27,7 +27,7 @@ FEWEST_FRAMES = 3  # that must agree about a mirrored recording
 
 
 def check_colour(image: Floats) -> Iterator[Finding]:
-    """colour-blank, colour-dark: a picture without edges guides nothing."""
+    """colour-blank, colour-dark: an image without edges guides nothing."""
     lowest, highest = (float(x) for x in np.percentile(image, (1, 99)))
     if highest - lowest < 0.02:
         yield Finding(
@@ -114,7 +114,7 @@ def check_orientation(image: Floats, low: DepthMap, facts: dict[str, Any]) -> It
     best = max(shares, key=lambda way: shares[way])
     if UPRIGHT not in shares:
         if shares[best] > LEAST_SHARE:
-            yield Finding("turned-how", "note", f"it fits the picture if {best}", "", shares)
+            yield Finding("turned-how", "note", f"it fits the image if {best}", "", shares)
         return
     lead = shares[best] - shares[UPRIGHT]
     if lead > LEAD and shares[best] > LEAST_SHARE:
@@ -127,7 +127,7 @@ def mirrored(way: str, shares: dict[str, float], *, sure: bool) -> Finding:
         return Finding(
             "mirrored",
             "error",
-            f"the depth map seems {way}: it changes where the colours do only so",
+            f"the depth map seems {way}: only so do its edges match the image",
             "turn or mirror one of the two",
             dict(shares),
         )
@@ -181,7 +181,8 @@ def check_shift(shift: Misalignment, facts: dict[str, Any]) -> Iterator[Finding]
         yield Finding(
             "misaligned",
             "warning",
-            f"the depth lies {across} and {down} against the colour image (± {shift.spread:.1f})",
+            f"the depth map is misaligned with the image: it lies {across} and {down} "
+            f"(± {shift.spread:.1f})",
             "register the depth to the colour camera (--depth-intrinsics, --rgb-intrinsics, "
             f"--extrinsics), or move it back (--shift {shift.x:.0f},{shift.y:.0f})",
             numbers,

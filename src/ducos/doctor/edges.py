@@ -1,4 +1,4 @@
-"""Edges of a picture and of a depth map, and how well they agree at every shift.
+"""Edges of an image and of a depth map, and how well they agree at every shift.
 
 An edge is a complex number: its length is the strength, its angle twice the edge's direction.
 """

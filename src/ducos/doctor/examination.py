@@ -9,7 +9,7 @@ sentence, the numbers it rests on, and what to do. Severities:
 
 A sound pair has notes at most. `docs/doctor.md` states how often each check is right.
 
-Chapters: `units`, `levels` and `pixels` look at the depth map alone, `colour` at the picture and at
+Chapters: `units`, `levels` and `pixels` look at the depth map alone, `colour` at the image and at
 how the map lies on it; `registration` measures that, by `edges` first and then by `refinement`;
 `correction` turns it into the shift that `ducos upscale --shift auto` undoes.
 """
@@ -55,7 +55,7 @@ def examine(
 
 
 def place(report: Report, shift: Misalignment) -> None:
-    """Enter where the map lies on the picture, and what is to be said about it."""
+    """Enter where the map lies on the image, and what is to be said about it."""
     report.shift = shift
     report.findings += check_shift(shift, report.facts)
     report.findings.sort(key=lambda finding: SEVERITIES.index(finding.severity))
@@ -71,7 +71,7 @@ def look_at(
     camera: Any = None,
     pose: Any = None,
 ) -> Report:
-    """All of `examine` but where the map lies on the picture."""
+    """All of `examine` but where the map lies on the image."""
     image = read_colour(rgb)
     if isinstance(depth, str | Path) and not Path(depth).is_file():
         raise InputError(f"no such depth file: {depth}")

@@ -34,7 +34,7 @@ class Finding:
 class Report:
     """All that was found, worst first, and the measured facts of a pair.
 
-    rgb (H, W, 3) and low are the pair as read, for the picture; low is None if it was unreadable.
+    rgb (H, W, 3) and low are the pair as read, for the report image; low: None if unreadable.
     comparable: the edges of both can be laid over each other. shift: how they lie, once measured.
     """
 

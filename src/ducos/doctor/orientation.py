@@ -1,4 +1,4 @@
-"""Whether a depth map lies on its picture as it is, or would if it were mirrored or turned.
+"""Whether a depth map lies on its image as it is, or would if it were mirrored or turned.
 
 Around the jumps of the depth, how much of it is a linear function of the colours? On the right
 picture half to nine tenths of it; on a mirrored one colours change elsewhere than depth does, and
@@ -81,23 +81,37 @@ def explained(
     """Mean share of the variance of plane (H, W), in windows at its jumps, that a linear function
     of the colours (3, H, W) explains; -1 if there are too few windows."""
     weight = known.astype(np.float64)
+    chosen = np.nonzero(jumps & (box_mean(weight, (WINDOW, WINDOW)) > 0.5))
+    if len(chosen[0]) < FEWEST:
+        return -1.0
+    whole = window_sums(weight, chosen)
 
     def mean(x: NDArray[np.float64]) -> NDArray[np.float64]:
-        return np.asarray(box_mean(weight * x, (WINDOW, WINDOW))[chosen])
+        return window_sums(weight * x, chosen) / whole
 
-    chosen = jumps & (box_mean(weight, (WINDOW, WINDOW)) > 0.5)
-    if chosen.sum() < FEWEST:
-        return -1.0
-    whole = mean(np.ones_like(plane))
-    level = mean(plane) / whole
-    variance = mean(plane * plane) / whole - level**2
-    centres = [mean(colour) / whole for colour in colours]
-    shared = np.stack([mean(c * plane) / whole - m * level for c, m in zip(colours, centres)], -1)
+    level = mean(plane)
+    variance = mean(plane * plane) - level**2
+    centres = [mean(colour) for colour in colours]
+    shared = np.stack([mean(c * plane) - m * level for c, m in zip(colours, centres)], -1)
     own = np.empty((*level.shape, 3, 3))
     for i in range(3):
         for j in range(i, 3):
-            both = mean(colours[i] * colours[j]) / whole - centres[i] * centres[j]
+            both = mean(colours[i] * colours[j]) - centres[i] * centres[j]
             own[..., i, j] = own[..., j, i] = both
     slope = np.linalg.solve(own + GRAIN * np.eye(3), shared[..., None])[..., 0]
     share = (slope * shared).sum(-1) / np.maximum(variance, 1e-9)
     return float(share.clip(0, 1).mean())
+
+
+def window_sums(x: NDArray[np.float64], chosen: tuple[AnyArray, ...]) -> NDArray[np.float64]:
+    """Sums of x (H, W) over the windows around the chosen rows and columns; beyond the border it
+    is 0."""
+    (H, W), reach = x.shape, WINDOW // 2
+    padded = np.zeros((H + 2 * reach, W + 2 * reach))
+    padded[reach : reach + H, reach : reach + W] = x
+    pairs = padded[:-1] + padded[1:]
+    down = pairs[:H] + pairs[2 : 2 + H] + pairs[4 : 4 + H] + padded[6 : 6 + H]  # WINDOW rows
+    pairs = down[:, :-1] + down[:, 1:]
+    row, left = chosen
+    sums = pairs[row, left] + pairs[row, left + 2] + pairs[row, left + 4] + down[row, left + 6]
+    return np.asarray(sums)

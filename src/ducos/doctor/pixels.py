@@ -136,6 +136,6 @@ def check_flying(low: DepthMap, facts: dict[str, Any]) -> Iterator[Finding]:
             f"{100 * share:.0f} % of the pixels at depth edges float between the two surfaces "
             f"({100 * mixed.mean():.1f} % of the map), as averaging sensors and resizing make them",
             "if a time-of-flight camera made it, pass --sensor tof (mode repair); if nothing but "
-            "resizing made them, hand over the map as it was before",
+            "resizing made them, give the map from before the resizing",
             {"share_of_edges": share, "share": float(mixed.mean())},
         )

@@ -1,7 +1,7 @@
 """What is wrong with a recording: the doctor's findings over frames spread along it, together.
 
 A fault of the camera is in most frames, an accident in one: each finding says in how many frames
-it was made. Where the depth lies on the pictures is measured over all of them at once.
+it was made. Where the depth lies on the images is measured over all of them at once.
 """
 
 from collections.abc import Callable
@@ -23,7 +23,7 @@ from ducos.files import Found, FramePair
 class RecordingReport:
     """All that was found, worst first.
 
-    reports: of the frames looked at, by name; None where the picture could not be read.
+    reports: of the frames looked at, by name; None where the image could not be read.
     facts: of the recording as a whole.
     """
 
@@ -38,7 +38,7 @@ class RecordingReport:
 
     @property
     def worst_frame(self) -> Report | None:
-        """The frame with the gravest finding, for a picture."""
+        """The frame with the gravest finding, for the report image."""
         seen = [report for report in self.reports.values() if report is not None]
         return min(seen, key=lambda report: SEVERITIES.index(report.worst), default=None)
 
@@ -96,7 +96,7 @@ def looked_at(
 def together(by_frame: dict[str, list[Finding]]) -> list[Finding]:
     """One finding for each code, with the words of the first frame that has it.
 
-    What spoils less than half of the frames is no error of the recording.
+    What is wrong with less than half of the frames is no error of the recording.
     """
     frames_with: dict[str, list[str]] = {}
     first: dict[str, Finding] = {}
@@ -147,7 +147,7 @@ def check_common_orientation(reports: list[Report]) -> list[Finding]:
 
 
 def check_matches(found: Found) -> list[Finding]:
-    """unmatched: pictures without depth map, or the reverse."""
+    """unmatched: images without depth map, or the reverse."""
     if not found.unmatched:
         return []
     names = [failure.name for failure in found.unmatched]

@@ -23,7 +23,7 @@ COLOUR_NOISE = 1e-4  # variance: fainter colours explain nothing
 
 
 class View(NamedTuple):
-    """A picture (H, W, 3) and the depth (h, w) of the same moment, valid where `valid` is."""
+    """An image (H, W, 3) and the depth (h, w) of the same moment, valid where `valid` is."""
 
     rgb: Floats
     depth: Floats
@@ -93,9 +93,9 @@ def refined(
     reason = ""
     apart = np.hypot(x - first.x, y - first.y)
     if apart > max(_limit(CONTRADICTION, ratio), 2 * np.hypot(spread, first.spread)):
-        reason = "edges and colours ask for different shifts"
+        reason = "depth edges and RGB values suggest different shifts"
     elif _outdone((x, y), rivals, all_windows, half, ratio):
-        reason = "another shift fits the colours better"
+        reason = "another shift fits the RGB values better"
     elif len(which) < FEWEST_BLOCKS:
         reason = "there are too few depth edges"
     trust, first_trust = (max(each, SURELY) ** -2 for each in (spread, first.spread))
@@ -103,7 +103,7 @@ def refined(
     x, y = first.x + share * (x - first.x), first.y + share * (y - first.y)
     spread = (trust + first_trust) ** -0.5
     if not reason and spread > _limit(LARGEST_REFINED_SPREAD, ratio):
-        reason = "different parts of the image ask for different shifts"
+        reason = "different parts of the image suggest different shifts"
     return replace(first, x=x, y=y, spread=spread, certain=not reason, reason=reason)
 
 

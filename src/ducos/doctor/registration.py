@@ -115,7 +115,7 @@ def _best_shift(
     elif max(abs(row - reach), abs(column - reach)) == reach:
         reason = "they agree best at the largest shift looked for"
     elif spread > max(to_colour) * max(LARGEST_SPREAD, LARGEST_SPREAD_LOW * ratio):
-        reason = "different parts of the image ask for different shifts"
+        reason = "different parts of the image suggest different shifts"
     return Misalignment(
         x=x * to_colour[0],
         y=y * to_colour[1],

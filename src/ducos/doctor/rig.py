@@ -1,4 +1,4 @@
-"""Where the depth of a whole recording lies on its pictures, looked at before the work.
+"""Where the depth of a whole recording lies on its images, looked at before the work.
 
 The cameras of a rig do not move against each other, so all frames get the same shift: measured
 frame by frame it would flicker, and many frames together know it better than any of them.
@@ -80,7 +80,7 @@ def placed(frame: Frame) -> Frame:
 
 
 def spread_out(pairs: Sequence[FramePair]) -> list[FramePair]:
-    """Frames spread evenly over the recording, fewer if their pictures are large."""
+    """Frames spread evenly over the recording, fewer if their images are large."""
     count = min(LOOKED_AT, len(pairs))
     while True:
         chosen = [pairs[n] for n in np.linspace(0, len(pairs) - 1, count).round().astype(int)]

@@ -21,7 +21,7 @@ from ducos.resize import low_size
 
 @dataclass
 class Case:
-    """One input with its truth, as every model gets it; depth in the dataset's unit.
+    """One input with its ground truth, as every model gets it; depth in the dataset's unit.
 
     rgb: (H, W, 3); low, low_valid: (h, w); target, valid: (H, W).
     uncut: size of the image before the protocol cut it. input: as in `Row`. sensor: what made a

@@ -106,7 +106,7 @@ _TABLE = (
     Protocol("synthetic-nocrop", "As `synthetic`, scored up to the image border.", border=0),
     Protocol(
         "synthetic-gt-range",
-        "As `synthetic`, but the network is told the ground truth's range, as NYU rows often are.",
+        "As `synthetic`, but the network gets the ground truth's range, as NYU rows often are.",
         normalisation="target",
     ),
     Protocol(
@@ -150,7 +150,7 @@ _TABLE = (
     ),
     Protocol(
         "noisy-dornet",
-        "DORNet's noisy rows: blur and noise on the high-resolution grid, so much milder a blur.",
+        "DORNet's noisy rows: blur and noise on the high-resolution grid, a much milder blur.",
         low="noisy-dornet",
         details=_NOISE.format("5 m or 255 levels", "high-resolution"),
         source="any",

@@ -1,4 +1,4 @@
-"""Models × datasets × scales under one protocol -> figures, files and pictures.
+"""Models × datasets × scales under one protocol -> figures, files and images.
 
 Every input goes through `super_resolve`, the code users run. Prediction and scoring are separable:
 predictions can be saved, and `predictions=FOLDER` scores files that any program wrote.

@@ -1,6 +1,6 @@
 """What one answer to a case of a suite is worth, beside that of bicubic.
 
-Rendered pairs have ground truth. Of a capture the camera's own map is asked back. At ratio 1 the
+Rendered pairs have ground truth. Of a capture the camera's own map is the target. At ratio 1 the
 map was given whole: a result may not move what was measured, nor hang between surfaces where the
 map did not. At larger ratios errors count where no hole is near; `near` is the distance to the
 nearest value that the map has close by, so that an edge moved by less than half a low-resolution
@@ -38,7 +38,7 @@ def image_figures(
 
 
 def rendered_figures(given: SuiteInput, ours: Result[Any], base: Result[Any]) -> dict[str, Any]:
-    """RMSE where the truth can be known; flying pixels; how often sigma covers the error."""
+    """RMSE where the ground truth can be known; flying pixels; how often sigma covers the error."""
     scored = given.valid & knowable(given)
     figures = compared("rmse", *(rmse(x.depth, given.truth, scored) for x in (ours, base)))
     for name, result in (("flying", ours), ("flying_base", base)):
@@ -105,7 +105,7 @@ def between(depth: Floats, valid: Mask) -> float:
 
 
 def nearest_distance(result: Floats, truth: Floats, valid: Mask, radius: int) -> Floats:
-    """Distance (H, W) from each result to the nearest valid truth within radius rows, columns."""
+    """Distance (H, W) from each result to the nearest valid truth within radius rows or columns."""
     H, W = truth.shape
     padded = np.pad(np.where(valid, truth, np.float32(np.inf)), radius, constant_values=np.inf)
     best = np.full((H, W), np.inf, np.float32)

@@ -8,25 +8,28 @@ import torch
 
 from ducos.arrays import Floats, Mask
 from ducos.data import Pair
-from ducos.degrade import DEGRADATIONS
+from ducos.degrade import DEGRADATIONS, inverse_of, with_faults
 from ducos.errors import InputError
 from ducos.evaluation.cases import as_batch
 from ducos.evaluation.suites import BLOCKS, SuiteCase
 from ducos.filters import gaussian
 
 SHIFT = 6  # pixels
+SPOTS = 1.0  # pixels, sigma of grain
 HOLES = 0.15  # of the map, about
 
 
 @dataclass(frozen=True)
 class SuiteInput:
-    """rgb: (H, W, 3); low, low_valid: (H / ratio, W / ratio); truth, valid: (H, W); metres."""
+    """rgb: (H, W, 3); low, low_valid: (H / ratio, W / ratio); truth, valid: (H, W); metres.
+    prior: (H, W), relative, if the case has one."""
 
     rgb: Floats
     low: Floats
     low_valid: Mask
     truth: Floats
     valid: Mask
+    prior: Floats | None = None
 
 
 def suite_input(pair: Pair, case: SuiteCase) -> SuiteInput:
@@ -40,6 +43,8 @@ def suite_input(pair: Pair, case: SuiteCase) -> SuiteInput:
     if case.soft:
         truth = softened(truth, valid, case.soft)
     seed = zlib.crc32(f"{case.name}/{pair.name}".encode())
+    if case.grain:
+        truth = grainy(truth, valid, case.grain, np.random.default_rng(seed))
     if k == 1:
         low, low_valid = truth, valid
     elif case.low == BLOCKS:
@@ -56,7 +61,9 @@ def suite_input(pair: Pair, case: SuiteCase) -> SuiteInput:
     if case.holes:
         low_valid = low_valid & ~discs(low.shape, np.random.default_rng(seed))
     low = np.where(low_valid, low, np.float32(0))
-    return SuiteInput(image_of(rgb, case.image), low, low_valid, truth, valid)
+    image = image_of(rgb, case.image)
+    prior = prior_of(truth, valid, image, case.prior, np.random.default_rng(seed))
+    return SuiteInput(image, low, low_valid, truth, valid, prior)
 
 
 def softened(depth: Floats, valid: Mask, sigma: float) -> Floats:
@@ -64,6 +71,15 @@ def softened(depth: Floats, valid: Mask, sigma: float) -> Floats:
     share = gaussian(valid.astype(np.float32), sigma)
     total = gaussian(np.where(valid, depth, 0).astype(np.float32), sigma)
     return np.where(valid, total / np.maximum(share, 1e-6), depth).astype(np.float32)
+
+
+def grainy(depth: Floats, valid: Mask, share: float, rng: np.random.Generator) -> Floats:
+    """depth (H, W) with noise in spots, root mean square `share` of its range."""
+    if not valid.any():
+        return depth
+    spots = gaussian(rng.normal(size=depth.shape).astype(np.float32), SPOTS)
+    spots *= share * float(np.ptp(depth[valid])) / max(float(spots.std()), 1e-6)
+    return np.where(valid, np.maximum(depth + spots, 0.5 * depth), depth).astype(np.float32)
 
 
 def block_means(depth: Floats, valid: Mask, k: int) -> tuple[Floats, Mask]:
@@ -85,6 +101,18 @@ def image_of(rgb: Floats, what: str) -> Floats:
     if what == "shifted":
         return rgb[:, np.maximum(np.arange(W) - SHIFT, 0)]
     return rgb
+
+
+def prior_of(
+    truth: Floats, valid: Mask, rgb: Floats, what: str, rng: np.random.Generator
+) -> Floats | None:
+    """The monocular depth (H, W) that comes with the map; what: of PRIORS."""
+    if what == "none":
+        return None
+    inverse = inverse_of(truth, valid)
+    if what == "wrong":
+        inverse = np.roll(inverse, [n // 2 for n in inverse.shape], (0, 1))
+    return with_faults(inverse, rgb, rng)
 
 
 def discs(size: tuple[int, ...], rng: np.random.Generator) -> Mask:

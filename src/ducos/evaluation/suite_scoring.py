@@ -16,6 +16,7 @@ from ducos.evaluation.scoring import describe, made_folder
 from ducos.evaluation.suite_figures import image_figures
 from ducos.evaluation.suite_inputs import SuiteInput, suite_input
 from ducos.evaluation.suites import Suite, SuiteCase, find_suite
+from ducos.models import as_model
 from ducos.upscaling import Options, Result, load, super_resolve
 
 Progress = Callable[[str, int], None]
@@ -105,6 +106,7 @@ def inputs(
 
 def answer(network: nn.Module, given: SuiteInput, case: SuiteCase, options: Options) -> Result[Any]:
     """What a user would get who says what the case says."""
+    takes = as_model(network).takes_prior
     return super_resolve(
         given.rgb,
         given.low,
@@ -112,6 +114,7 @@ def answer(network: nn.Module, given: SuiteInput, case: SuiteCase, options: Opti
         model=network,
         unit="m",
         mask=given.low_valid,
+        prior=given.prior if takes else None,
         sensor=case.sensor,
         mode=case.mode,
         any_aspect=True,

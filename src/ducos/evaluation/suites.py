@@ -22,6 +22,13 @@ IMAGES = {
 }
 """What becomes of the image of a case."""
 
+PRIORS = {
+    "none": "no monocular depth",
+    "simulated": "what a foundation model would say, made of the ground truth",
+    "wrong": "the same of a scene that is cut in four and put together crosswise",
+}
+"""Which monocular depth comes with a case; models that take none are not given any."""
+
 
 @dataclass(frozen=True)
 class SuiteCase:
@@ -30,7 +37,8 @@ class SuiteCase:
     data: "rendered" pairs, which have ground truth, or "captures" of cameras, whose own map is
         asked back. low: the degradation (or BLOCKS) by `ratio`; at ratio 1 the map is given whole.
     image: of IMAGES. holes: discs are cut out of the low-resolution map. soft: pixels by which the
-        ground truth is blurred, since measured depth is softer than rendered depth.
+        ground truth is blurred, since measured depth is softer than rendered depth. grain: noise
+        of the ground truth in spots, root mean square as a share of its range.
     sensor, mode: as a user would say them.
     """
 
@@ -41,6 +49,8 @@ class SuiteCase:
     image: str = "given"
     holes: bool = False
     soft: float = 0.0
+    grain: float = 0.0
+    prior: str = "none"
     sensor: str = "unknown"
     mode: str = "auto"
 
@@ -58,6 +68,7 @@ _RENDERED = (
     *(SuiteCase(f"bicubic_x{ratio}", ratio) for ratio in (2, 4, 8, 16)),
     *(SuiteCase(f"area_x{ratio}", ratio, low="area") for ratio in (4, 8)),
     *(SuiteCase(f"soft_x{ratio}", ratio, soft=0.7) for ratio in (2, 4)),
+    *(SuiteCase(f"grainy_x{ratio}", ratio, soft=0.7, grain=0.005) for ratio in (2, 4, 8)),
     SuiteCase("nearest_x4", 4, low="nearest"),
     SuiteCase("holes_x1", 1, holes=True),
     SuiteCase("holes_x4", 4, holes=True),
@@ -78,6 +89,15 @@ SUITES: dict[str, Suite] = {
         "heldout",
         "What weights are chosen by: held-out rendered scenes, and maps of real cameras.",
         (*_RENDERED, *_CAPTURES),
+    ),
+    "priors": Suite(
+        "priors",
+        "What a monocular depth is worth: without one, with a simulated one, with a wrong one.",
+        tuple(
+            SuiteCase(f"{prior}_prior_x{ratio}", ratio, low="area", prior=prior)
+            for prior in PRIORS
+            for ratio in (8, 16)
+        ),
     ),
 }
 

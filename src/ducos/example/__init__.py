@@ -1,4 +1,4 @@
-"""The bundled example: a rendered tabletop with an 80×60 depth map, noise and holes, and the truth.
+"""The bundled example: a rendered tabletop, an 80×60 depth map with noise and holes, ground truth.
 
 Everything in it is CC0 (see README.md beside it). `ducos demo` shows it, `ducos selftest` checks an
 installation against stored figures.
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ducos.files import read_depth
+from ducos.files import check_output_folder, read_depth
 from ducos.upscaling import Options, default_model
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ PAIRS = {
 
 
 def scores(result: "Result[Any]") -> dict[str, float]:
-    """Errors in centimetres against the truth, over all of its valid pixels."""
+    """Errors in centimetres against the ground truth, over all of its valid pixels."""
     truth = read_depth(TRUTH, unit="mm")
     error = (result.depth - truth.depth)[truth.valid] * 100
     return {"rmse_cm": float(np.sqrt(np.mean(error**2))), "mae_cm": float(np.mean(np.abs(error)))}
@@ -63,6 +63,7 @@ def run_demo(
     out: Path, options: Options | None = None, progress: Callable[[str], None] = lambda name: None
 ) -> dict[str, dict[str, Any]]:
     """Bicubic and the chosen model on the example: for each its figures and the files written."""
+    check_output_folder(out)
     out.mkdir(parents=True, exist_ok=True)
     truth = read_depth(TRUTH, unit="mm").depth
     made: dict[str, dict[str, Any]] = {}

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
         existing_file,
         on_disk,
         read_text,
+        remove_unfinished,
     )
     from ducos.files.points import Points, is_points, read_points
     from ducos.files.replacing import MADE_BY, check_replaced, is_ours

@@ -31,7 +31,7 @@ def single_plane(values: ArrayLike, name: str) -> AnyArray:
         channels = array.shape[2] if array.shape[2] in (2, 3, 4) else array.shape[0]
         raise InputError(
             f"{name} has {channels} channels, shape {array.shape}, but depth has one; "
-            "a colour picture of depth cannot be turned back, give the raw depth"
+            "a colour-coded depth image cannot be converted back, give the raw depth"
         )
     raise InputError(f"{name} has shape {array.shape}; depth must be (h, w), one map at a time")
 

@@ -294,7 +294,7 @@ def result_names(pairs: Sequence[FramePair], suffix: str) -> list[str]:
         if name.parts[0] in RESERVED:
             raise InputError(f"got the result {pair.out!r}, but {name.parts[0]} is a batch's own")
         if name.parts[0] == PREVIEWS:
-            raise InputError(f"got the result {pair.out!r}, but {PREVIEWS}/ is for pictures")
+            raise InputError(f"got the result {pair.out!r}, but {PREVIEWS}/ is for preview images")
         # The end of a time stamp such as 1305031102.175304 is no suffix.
         if name.suffix.lower() not in WRITTEN_AS:
             name = name.with_name(name.name + suffix)

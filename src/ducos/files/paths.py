@@ -97,16 +97,26 @@ def on_disk(path: Path) -> None:
         os.close(handle)
 
 
+UNFINISHED = ".ducos-"  # how the names of files begin that have not taken theirs yet
+
+
+def remove_unfinished(folder: Path) -> None:
+    """Remove what killed writes left in a folder that is ours alone to write to."""
+    for path in folder.glob(UNFINISHED + "*"):
+        path.unlink(missing_ok=True)
+
+
 @contextmanager
 def atomic_write(path: PathLike) -> Iterator[Path]:
     """Yield a temporary name beside `path`; on success it takes its place in one step.
 
     On any error, also an interrupt, the temporary file goes and what was there stays. A killed
-    process can leave the hidden temporary file, never a half-written `path`; nor can a power cut:
-    the bytes are on disk before the name is theirs. A file that is replaced keeps its mode.
+    process can leave the hidden temporary file, see `remove_unfinished`, never a half-written
+    `path`; nor can a power cut: the bytes are on disk before the name is theirs. A file that is
+    replaced keeps its mode.
     """
     target = check_output(path)
-    temporary = target.with_name(f".ducos-{secrets.token_hex(8)}{target.suffix}")
+    temporary = target.with_name(f"{UNFINISHED}{secrets.token_hex(8)}{target.suffix}")
     try:
         # Created here and not by tempfile: that would make the result private to the user.
         os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))

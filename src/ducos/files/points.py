@@ -129,7 +129,7 @@ def read_pcd(source: Path) -> Points:
     packed, whole = (int(n) for n in np.frombuffer(content, "<u4", 2, found.end()))
     body = content[found.end() + 8 :][:packed]
     if whole != points * kind.itemsize or len(body) != packed or whole > 300 * packed:
-        raise InputError(f"{source} is truncated, or its header lies about its size")
+        raise InputError(f"{source} is truncated, or its header states a wrong size")
     loose = needed("imagecodecs", "captures").lzf_decode(body, out=whole)
     if len(loose) != whole:
         raise InputError(f"{source} is damaged: it unpacks to {len(loose)} bytes, not {whole}")

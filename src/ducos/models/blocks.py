@@ -10,7 +10,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.overrides import handle_torch_function
 
-from ducos.deferred import is_deferred, kept
+from ducos.deferred import exporting, is_deferred, kept
 
 
 def conv(inputs: int, outputs: int, kernel: int = 3) -> nn.Conv2d:
@@ -29,7 +29,9 @@ class ChannelAttention(nn.Module):
         )
 
     def forward(self, x: Tensor) -> Tensor:
-        return x * self.conv_du(x.mean((2, 3), keepdim=True))
+        # In a graph as a pooling: onnxruntime then keeps the layout that its convolutions like.
+        mean = F.adaptive_avg_pool2d(x, 1) if exporting() else x.mean((2, 3), keepdim=True)
+        return x * self.conv_du(mean)
 
 
 class ResidualBlock(nn.Module):
@@ -96,6 +98,11 @@ def moments(a: Tensor, b: Tensor) -> Moments:
     if is_deferred(a, b):
         return handle_torch_function(moments, (a, b), a, b)
     wide = torch.promote_types(a.dtype, torch.float32)
+    if exporting():  # one centred map at a time: runtimes hold every intermediate of a large image
+        centred = a - a.mean((2, 3), keepdim=True)
+        variance_a = centred.square().mean((2, 3), keepdim=True)
+        variance_b = (b - b.mean((2, 3), keepdim=True)).square().mean((2, 3), keepdim=True)
+        return Moments(variance_a, variance_b, (centred * b).mean((2, 3), keepdim=True))
     a = a - a.mean((2, 3), keepdim=True)
     b = b - b.mean((2, 3), keepdim=True)
     return Moments(*((x * y).mean((2, 3), True, dtype=wide) for x, y in ((a, a), (b, b), (a, b))))
@@ -125,6 +132,12 @@ class Gathered:
             self.total = kept(F.conv2d(x, weight, self.convolution.bias))
         else:
             self.total = kept(self.total + F.conv2d(x, weight), over=self.total)
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """(H, W) of what was added."""
+        assert self.total is not None
+        return self.total.shape[-2], self.total.shape[-1]
 
     def result(self) -> Tensor:
         """The convolution of everything that was added."""

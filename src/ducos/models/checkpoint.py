@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 from torch import Tensor, nn
@@ -129,6 +130,17 @@ def on_base(tensors: dict[str, Tensor], about: dict, path: Path) -> dict[str, Te
     if hashlib.sha256(beside.read_bytes()).hexdigest() != about.get("base_sha256"):
         raise InputError(f"{path} was trained on another version of {base}; take both of one")
     return {**read_tensors(beside)[0], **tensors}
+
+
+def beside_base(tensors: dict[str, Tensor], base: Path) -> tuple[dict[str, Tensor], dict]:
+    """What a file needs to hold if it lies beside that of its base, and what it states of it."""
+    below = read_tensors(base)[0]
+    own = {n: x for n, x in tensors.items() if n not in below or not torch.equal(x, below[n])}
+    changed = sorted(own.keys() & below.keys())
+    if changed:
+        raise InputError(f"{changed[0]} differs from {base.name}, on which it is to rest")
+    sha256 = hashlib.sha256(base.read_bytes()).hexdigest()
+    return own, {"base": base.stem, "base_sha256": sha256}
 
 
 def load_strictly(model: nn.Module, weights: dict[str, Tensor], path: Path) -> None:

@@ -52,8 +52,8 @@ class Hints(nn.Embedding):
         words = self.subjects[subject]
         if word not in words:
             warnings.warn(
-                f"these weights were not taught the {subject} {word!r}, only {', '.join(words)}; "
-                f"they take it as {words[0]!r}",
+                f"these weights do not know the {subject} {word!r}, only {', '.join(words)}; "
+                f"they treat it as {words[0]!r}",
                 stacklevel=2,
             )
             return 0

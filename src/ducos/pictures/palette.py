@@ -1,4 +1,4 @@
-"""Maps as pictures for people: palettes, and files that any viewer shows."""
+"""Maps as images for people: palettes, and files that any viewer shows."""
 
 import math
 from functools import cache
@@ -72,22 +72,22 @@ def _palette(name: str) -> NDArray[np.uint8]:
 
 
 def check_image_output(path: PathLike) -> str:
-    """The format that a picture will have at this path; InputError if it cannot be written."""
+    """The format that an image will have at this path; InputError if it cannot be written."""
     suffix = check_output(path).suffix.lower()
     if suffix not in _PICTURES:
-        raise InputError(f"{path}: no picture has this suffix; use {', '.join(_PICTURES)}")
+        raise InputError(f"{path}: no image format has this suffix; use {', '.join(_PICTURES)}")
     return _PICTURES[suffix]
 
 
 def write_image(path: PathLike, image: ArrayLike) -> None:
-    """Write a uint8 picture (H, W, 3) or (H, W), atomically, in the format of the suffix."""
+    """Write a uint8 image (H, W, 3) or (H, W), atomically, in the format of the suffix."""
     pixels = np.asarray(image)
     if (
         pixels.dtype != np.uint8
         or pixels.size == 0
         or not (pixels.ndim == 2 or (pixels.ndim == 3 and pixels.shape[2] == 3))
     ):
-        raise InputError(f"a picture is uint8 (H, W, 3), got {pixels.dtype} {pixels.shape}")
+        raise InputError(f"an image is uint8 (H, W, 3), got {pixels.dtype} {pixels.shape}")
     kind = check_image_output(path)
     with atomic_write(path) as temporary:
         write_pixels(temporary, pixels, kind, quality=95, exif=_remark())

@@ -1,6 +1,6 @@
-"""The picture a person looks at first, on one depth scale: panels, zoomed crops, an edge profile.
+"""The image a person looks at first, on one depth scale: panels, zoomed crops, an edge profile.
 
-    colour | input | result | truth, if known        one scale of colours, holes hatched
+    colour | input | result | truth, if known        one colour scale, holes hatched
     the scale, in metres
     crops where depth edges are: colour | input | bicubic | result | truth        and a profile
 
@@ -156,7 +156,7 @@ def comparison(
     truth: Floats | None = None,
     unit: str = "m",
 ) -> Picture:
-    """Colour, input as its pixels are, result, truth if known; zoomed crops; an edge in profile.
+    """Image, input as its pixels are, result, ground truth if known; crops; an edge in profile.
 
     Args: see `Maps`.
 

@@ -10,7 +10,8 @@ from ducos.lazy import doors
 if TYPE_CHECKING:
     from ducos.prompts.depth_anything_v2 import VARIANTS
     from ducos.prompts.dpt import DPTHead
-    from ducos.prompts.image import imagenet, to_image_size, to_working_size
+    from ducos.prompts.image import imagenet, size_near, to_image_size, to_working_size
+    from ducos.prompts.licence import check_licence
     from ducos.prompts.prompt import Prompt, PromptModel, is_frozen, run_prompt, set_tuning
     from ducos.prompts.table import PROMPTS, Entry, create_prompt
     from ducos.prompts.tiny import STRIDE, TinyPrompt, normalised

@@ -7,13 +7,18 @@ from ducos.errors import InputError, build
 from ducos.lazy import Later
 from ducos.prompts.licence import NONCOMMERCIAL, UNSTATED, check_licence, show_licence
 
+DEPTH_ANYTHING = 518  # the size of its training images, which its authors' script uses, too
+
 
 class Entry(NamedTuple):
-    """build(**options) -> PromptModel; licence of its published weights; a sentence for people."""
+    """build(**options) -> PromptModel; licence of its published weights; a sentence for people;
+    side: pixels of the shorter side at which its relative depth is taken as a prior, None: never.
+    """
 
     build: Callable[..., Any]
     licence: str
     about: str
+    side: int | None = None
 
 
 def own(place: str, **given: Any) -> Later:
@@ -29,12 +34,19 @@ PROMPTS: dict[str, Entry] = {
         own("depth_anything_v2:DepthAnythingV2", size="s"),
         "Apache-2.0",
         "the paper's default; inverse depth",
+        DEPTH_ANYTHING,
     ),
     "depth-anything-v2-b": Entry(
-        own("depth_anything_v2:DepthAnythingV2", size="b"), NONCOMMERCIAL, "inverse depth"
+        own("depth_anything_v2:DepthAnythingV2", size="b"),
+        NONCOMMERCIAL,
+        "inverse depth",
+        DEPTH_ANYTHING,
     ),
     "depth-anything-v2-l": Entry(
-        own("depth_anything_v2:DepthAnythingV2", size="l"), NONCOMMERCIAL, "inverse depth"
+        own("depth_anything_v2:DepthAnythingV2", size="l"),
+        NONCOMMERCIAL,
+        "inverse depth",
+        DEPTH_ANYTHING,
     ),
     "dinov2-s": Entry(own("dinov2:Dinov2", size="s"), "Apache-2.0", "features only"),
     "dinov2-b": Entry(own("dinov2:Dinov2", size="b"), "Apache-2.0", "features only"),

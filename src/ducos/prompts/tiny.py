@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from ducos.deferred import kept, local
 from ducos.errors import InputError
 from ducos.prompts.prompt import Prompt
-from ducos.resize import bilinear, grown
+from ducos.resize import bilinear, from_cells, grown, to_cells
 
 STRIDE = 4
 
@@ -82,12 +82,12 @@ class TinyPrompt(nn.Module):
         n = self.multiple_of
         image = bilinear(rgb, (-(-H // n) * n, -(-W // n) * n))
         features, x = self.seen(image)
-        depth = F.pixel_shuffle(self.head(x), STRIDE)
+        depth = from_cells(self.head(x), STRIDE)
         return Prompt(features, bilinear(depth, (H, W)))
 
     def seen(self, image: Tensor) -> tuple[tuple[Tensor, ...], Tensor]:
         """Features of an image whose sides are multiples, and what the head makes depth of."""
-        x = self.stem(F.pixel_unshuffle(image * 2 - 1, STRIDE))  # (B, w0, H/4, W/4)
+        x = self.stem(to_cells(image * 2 - 1, STRIDE))  # (B, w0, H/4, W/4)
         skips = []
         for level, encode in enumerate(self.encode):
             x = kept(encode(x if level == 0 else self.down[level - 1](x)))

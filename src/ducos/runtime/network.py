@@ -15,14 +15,17 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ducos.arrays import AnyArray
+from ducos.arrays import AnyArray, Size
 from ducos.errors import needed
 from ducos.runtime.files import PIECES, described, place
 from ducos.runtime.surroundings import Surroundings
 
-ROWS = 64  # of the image that pass together
+ROWS = 64  # of the image that pass together, at most
+PIXELS = 130_000  # of these rows: of a wide image fewer pass
+FEWEST = 8
 PRELUDE = 4  # more rows above and below, for convolutions of one cell's reach
 SHARE = 0.3  # of the memory that may be taken: for the neighbours' weights
+NEIGHBOURS = 16
 BYTES = 130  # that a pixel of the image takes, about
 
 Floats = NDArray[np.float32]
@@ -49,22 +52,46 @@ class Network:
             options.intra_op_num_threads = threads or 0
             options.inter_op_num_threads = 1
             options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-            # An arena keeps all that it ever held, and more: of a large image, twice the need.
-            options.enable_cpu_mem_arena = False
-            options.enable_mem_pattern = False
+            options.enable_mem_pattern = False  # which would hold what the largest image needed
             # The search for buffers to use again takes most of the time to open a graph.
-            options.enable_mem_reuse = piece == "body"
+            options.enable_mem_reuse = False
+            if piece == "fit":  # small maps, many nodes: it takes longer to improve than to run
+                options.graph_optimization_level = runtime.GraphOptimizationLevel.ORT_DISABLE_ALL
             file = os.fspath(place(weights, piece))
             return runtime.InferenceSession(file, options, providers=["CPUExecutionProvider"])
 
         self.pieces = {piece: opened(piece) for piece in PIECES}
+        # Its arena would keep all that it ever held, to be fast the next time.
+        self.as_value = runtime.OrtValue.ortvalue_from_numpy
+        self.giving_back = runtime.RunOptions()
+        self.giving_back.add_run_config_entry("memory.enable_memory_arena_shrinkage", "cpu:0")
 
-    def run(self, piece: str, **inputs: Any) -> list[AnyArray]:
-        """The outputs of a piece; what it does not look at is left out."""
+    def run(
+        self,
+        piece: str,
+        into: Mapping[str, Floats] | None = None,
+        give_back: bool = False,
+        **inputs: Any,
+    ) -> list[AnyArray]:
+        """The outputs of a piece; inputs that it does not look at are left out.
+
+        into: arrays for all of its outputs, where these are kept: the memory that a session gives
+            out stays with it. give_back: afterwards, all memory that it took for itself.
+        """
         session = self.pieces[piece]
         seen = {each.name: inputs[each.name] for each in session.get_inputs()}
-        answers: list[AnyArray] = session.run(None, seen)
-        return answers
+        options = self.giving_back if give_back else None
+        if into is None:
+            answers: list[AnyArray] = session.run(None, seen, options)
+            return answers
+        binding = session.io_binding()
+        for name, values in seen.items():
+            whole = np.ascontiguousarray(values)  # of which the binding makes no copy
+            binding.bind_ortvalue_input(name, self.as_value(whole))
+        for name, place in into.items():
+            binding.bind_output(name, "cpu", 0, np.float32, place.shape, place.ctypes.data)
+        session.run_with_iobinding(binding, options)
+        return list(into.values())
 
     def __call__(
         self,
@@ -96,6 +123,7 @@ class Network:
             noise=np.full((1, 1, 1, 1), noise or 0.0, np.float32),
             ratio=around.ratio,
             mode=words["mode"],
+            give_back=around.large,
         )
         around.fit, around.shrinking = fit[0], shrinking
         features = self.body(around, words)
@@ -105,7 +133,7 @@ class Network:
         report(0.7)
         for _ in range(self.about["corrections"]):
             missing = (low - around.shrunk(depth)) * trust
-            for a, b in strips(size[0]):
+            for a, b in strips(size):
                 inside = around.window(a, b)
                 (depth[None, None, a:b],) = self.run(
                     "hand_back",
@@ -132,7 +160,7 @@ class Network:
         """Features (1, C, H/stride, W/stride) of the padded image."""
         H, stride = around.padded[0], self.about["stride"]
         first = None
-        for a, b in strips(H):
+        for a, b in strips(around.padded):
             top, bottom = max(0, a - PRELUDE), min(H, b + PRELUDE)
             maps = around.seen(top, bottom)
             phases = {"row_phase": around.phases[0][top:bottom], "column_phase": around.phases[1]}
@@ -142,7 +170,9 @@ class Network:
                 first = np.empty((1, part.shape[1], H // stride, part.shape[3]), np.float32)
             skip, count = (a - top) // stride, (b - a) // stride
             first[:, :, a // stride : b // stride] = part[:, :, skip : skip + count]
-        (features,) = self.run("body", image=around.padded_image[None], first=first)
+        (features,) = self.run(
+            "body", give_back=around.large, image=around.padded_image[None], first=first
+        )
         return features
 
     def proposed(self, features: Floats, around: Surroundings, memory: int | None) -> Any:
@@ -152,13 +182,17 @@ class Network:
         depth, sigma, gate = (np.empty((H, W), np.float32) for _ in range(3))
         weights = Kept(float("inf") if memory is None else SHARE * memory)
         cells = features.shape[2]
-        for a, b in strips(H):
+        for a, b in strips(around.size):
             first, last = a // stride, -(-b // stride)
             top, bottom = max(0, first - 1), min(cells, last + 1)
             inside = around.window(a, b)
             maps = around.known(a, b)
-            made = self.run(
+            kept = np.empty((1, NEIGHBOURS, b - a, W), np.float32)
+            places = {"depth": depth[a:b], "gate": gate[a:b], "sigma": sigma[a:b]}
+            into = {name: place[None, None] for name, place in places.items()}
+            self.run(
                 "propose",
+                into={**into, "weights": kept},
                 features=features[:, :, top:bottom],
                 up=maps["up"],
                 contrast=maps["contrast"],
@@ -171,15 +205,14 @@ class Network:
                 column_weights=around.column_weights,
                 skip=np.array([(first - top) * stride]),
             )
-            depth[a:b], gate[a:b], sigma[a:b] = (made[n][0, 0] for n in (0, 2, 3))
-            weights.put(a, made[1])
+            weights.put(a, kept)
         return depth, sigma, weights, gate
 
     def settled(self, depth: Floats, around: Surroundings) -> Floats:
         """Kept to the range of the neighbours, with steeper edges."""
         H, reach = around.size[0], self.about["steepenings"]
         out = np.empty_like(depth)
-        for a, b in strips(H):
+        for a, b in strips(around.size):
             top, bottom = max(0, a - reach), min(H, b + reach)
             inside = around.window(top, bottom)
             (part,) = self.run(
@@ -204,15 +237,17 @@ def agreeing(depth: Floats, around: Surroundings, tolerance: Floats) -> Floats:
         excess = (missing - missing.clip(-tolerance, tolerance)) * around.trust
         if not excess.any():
             break
-        for a, b in strips(depth.shape[0]):
+        for a, b in strips(depth.shape):
             depth[a:b] += grow(excess, (a, b))
     return depth
 
 
-def strips(rows: int) -> Iterator[tuple[int, int]]:
+def strips(size: Size) -> Iterator[tuple[int, int]]:
     """Bounds of the rows that pass together; they begin at whole cells."""
-    for first in range(0, rows, ROWS):
-        yield first, min(rows, first + ROWS)
+    H, W = size
+    rows = max(FEWEST, min(ROWS, PIXELS // W // FEWEST * FEWEST))
+    for first in range(0, H, rows):
+        yield first, min(H, first + rows)
 
 
 class Kept:

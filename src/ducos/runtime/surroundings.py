@@ -53,6 +53,7 @@ class Surroundings:
         self.columns, self.column_weights = columns[0], columns[1].astype(np.float32)
         row_phase, column_phase = (each[2].astype(np.float32) for each in (rows, columns))
         self.phases = row_phase[self.row_axis], column_phase[self.column_axis]
+        self.large = self.size[0] * self.size[1] > AT_ONCE
         self.all_trusted = bool((trust == 1).all())
         self.kept: dict[str, Floats] | None = None
 
@@ -61,12 +62,16 @@ class Surroundings:
         """(3, H', W')."""
         if self.padded == self.size:
             return self.image
-        return self.image[:, self.row_axis[:, None], self.column_axis]
+        (H, W), padded = self.size, np.empty((3, *self.padded), np.float32)
+        padded[:, :H, :W] = self.image
+        padded[:, :H, W:] = self.image[:, :, self.column_axis[W:]]
+        padded[:, H:] = padded[:, self.row_axis[H:]]
+        return padded
 
     def known(self, first: int, last: int) -> dict[str, Floats]:
         """Of these rows, (1, ?, n, W) each: `up`, the bicubic depth; mean and contrast of the
         neighbours; `hole`, which share of them is none; `guided`, the depths of the colours."""
-        if self.size[0] * self.size[1] > AT_ONCE:
+        if self.large:
             return self._known(first, last)
         if self.kept is None:
             self.kept = self._known(0, self.size[0])

@@ -10,7 +10,7 @@ from ducos.errors import InputError
 from ducos.upscaling import Options, default_model, find_weights, model_rows
 
 MEGABYTE = 10**6
-OWN = ("model", "device", "threads", "tile", "accept_noncommercial")
+OWN = ("model", "prompt", "device", "threads", "tile", "accept_noncommercial")
 """Options that the server decides; of these a client may only choose a listed model."""
 
 
@@ -58,7 +58,7 @@ class Settings:
                 "disk limit or lower the body limit"
             )
         if self.token is not None and len(self.token) < 8:
-            raise InputError("the token is too short to guard anything; give 8 characters or more")
+            raise InputError("the token is too short to be safe; give 8 characters or more")
 
     @property
     def local(self) -> bool:

@@ -70,6 +70,9 @@ class ModelConfig(Section):
         default_factory=list, description='parts that learn, such as "prior"; empty: all of it'
     )
     start_prompt: str | None = Field(None, description="weight file whose prompt to start from")
+    start_prior: str | None = Field(
+        None, description="weight file whose branch for priors to start from, laid over `start`"
+    )
 
 
 class DataConfig(Section):

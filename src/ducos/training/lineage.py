@@ -11,7 +11,8 @@ from ducos.models import read_about
 from ducos.training.config import Config
 
 PACKAGE = Path(__file__).parents[1]
-CARRIED = ("name", "version", "training_set", "steps", "multipliers", "code", "config", "start")
+STARTS = ("start", "start_prompt", "start_prior")
+CARRIED = ("name", "version", "training_set", "steps", "multipliers", "code", "config", *STARTS)
 
 
 def lineage(config: Config, training_set: Dataset) -> dict[str, Any]:
@@ -26,7 +27,7 @@ def lineage(config: Config, training_set: Dataset) -> dict[str, Any]:
         "training_set": {"pairs": len(training_set), "sha256": digest(training_set)},
         "code": code_version(),
     }
-    for key in ("start", "start_prompt"):
+    for key in STARTS:
         path = getattr(config.model, key)
         if path:
             stated[key] = {n: v for n, v in read_about(Path(path)).items() if n in CARRIED}

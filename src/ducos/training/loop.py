@@ -20,6 +20,7 @@ from torch import Tensor, nn
 from torch.utils.data import DataLoader, Sampler
 
 from ducos.data import Dataset
+from ducos.files import atomic_write, remove_unfinished
 from ducos.models import ModelSpec, Prediction, as_model
 from ducos.training.config import Config
 from ducos.training.curves import draw_curves
@@ -85,7 +86,9 @@ def train(
     log = None
     if rank == 0:
         out.mkdir(parents=True, exist_ok=True)
-        (out / "config.json").write_text(config.model_dump_json(indent=1))
+        remove_unfinished(out)
+        with atomic_write(out / "config.json") as temporary:
+            temporary.write_text(config.model_dump_json(indent=1))
         log = MetricsLog(out, run.step)
     trainer = Trainer(config, spec, run, batches, validation_set, out, rank, world, log, overfit)
     trainer.origin = lineage(config, training_set)

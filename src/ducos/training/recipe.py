@@ -68,6 +68,9 @@ class ChooseConfig(Section):
         default_factory=list, description="whose final weights; empty: the last one's"
     )
     seeds: list[int] = Field(default_factory=list, description="of runs; empty: train.seed")
+    against: list[str] = Field(
+        default_factory=list, description="weight files that are candidates, too, such as the start"
+    )
     suite: str = Field("heldout", description="of `ducos eval --suite`")
     data: str = Field("", description="rendered pairs for it, as in `ducos eval --data`")
     captures: bool = Field(True, description="whether the rule needs captures")
@@ -94,6 +97,7 @@ class EmbedConfig(Section):
 
     name: str = Field("", description="empty: as the recipe's file")
     trained_on: str = Field("pairs", description="what the pairs are, after their number")
+    base: str = Field("", description="network of the package that lies beside; the rest is stored")
 
 
 @dataclass(frozen=True)

@@ -40,6 +40,9 @@ def load_start(model: Model, config: Config) -> None:
         # Weights that were not taught about sensors, or priors, may start a network that will be.
         new = ("hints.", "prior.")
         silent = {n: t for n, t in model.state_dict().items() if n.startswith(new)}
+        if config.model.start_prior:
+            branch, _ = read_tensors(Path(config.model.start_prior))
+            silent |= {n: t for n, t in branch.items() if n.startswith("prior.")}
         load_strictly(model, {**silent, **tensors}, Path(config.model.start))
     if config.model.start_prompt:
         path = Path(config.model.start_prompt)

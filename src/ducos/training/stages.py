@@ -12,7 +12,7 @@ from typing import Any
 import torch.distributed as dist
 
 from ducos.errors import InputError
-from ducos.files import atomic_write
+from ducos.files import atomic_write, remove_unfinished
 from ducos.models import read_about, stored_weights
 from ducos.training.config import Config
 from ducos.training.loop import train
@@ -60,6 +60,7 @@ def train_recipe(
             if world > 1:
                 dist.barrier()  # the next stage starts from what the first process has written
         if rank == 0:
+            remove_unfinished(out)
             with atomic_write(out / FINAL) as temporary:
                 shutil.copyfile(folder / FINAL, temporary)
     finally:

@@ -15,7 +15,7 @@ def trace(valid: Mask, size: Size) -> AnyArray:
 
 
 def disagreement(depth: Floats, low: Floats, valid: Mask) -> float:
-    """RMS difference between the result, shrunk to the input's size as an ideal sensor would
+    """RMS difference between the result, downsampled to the input's size as an ideal sensor would
     measure it, and the valid input."""
     shrunk = area(depth, (low.shape[0], low.shape[1]))
     return float(np.sqrt(((shrunk - low)[valid] ** 2).mean()))

@@ -1,6 +1,6 @@
 """Scattered points made dense before a network sees them.
 
-A network that was trained on maps of a sensor smears a map in which one pixel of a hundred is
+A network that was trained on maps of a sensor blurs a map in which one pixel of a hundred is
 valid. So the points are spread first, over a grid of the image: neighbouring cells pull at each
 other's depth, strongly where their colours are alike and hardly across an edge of the image, and
 the points hold it. That is one sparse linear system (a weighted membrane). The super-resolution

@@ -50,7 +50,7 @@ def measurements(
 
 
 def swapped(image: NDArray[np.float32], problem: InputError) -> str:
-    """A question, if the depth is a colour picture and the colour image a grey one."""
+    """A question, if the depth is a colour image and the colour image a grey one."""
     grey = bool((image[..., 0] == image[..., 1]).all() and (image[..., 0] == image[..., 2]).all())
     return (
         "; are colour image and depth map swapped?" if grey and "channels" in str(problem) else ""

@@ -16,6 +16,7 @@ from ducos.doctor import parse_shift
 from ducos.errors import InputError
 from ducos.files import existing_file, given_meaning, is_points
 from ducos.hints import MODES, SENSORS, check_sensor, mode_of
+from ducos.upscaling.foundation import Foundation, foundation_of
 from ducos.upscaling.weights import default_model, find_weights
 
 MEMORY: dict[str, int | None] = {"auto": 10**9, "off": None}
@@ -51,8 +52,8 @@ class Options:
     mask: Any = option(None, "Image that is 0 where depth is invalid.", Path | None)
     confidence: Any = option(
         None,
-        "Image of how far each measurement is trusted: 0 to 255, floats 0 to 1, or ARKit's 0, 1, 2."
-        " Where it is 0, depth is invalid.",
+        "Image that says how far each measurement is trusted: 0 to 255, floats 0 to 1, or ARKit's"
+        " 0, 1, 2. Where it is 0, depth is invalid.",
         Path | None,
     )
     prior: Any = option(
@@ -61,6 +62,13 @@ class Options:
         " MoGe ...): an image, .npy or .exr of any size, inverse or not. For ducos-small, which"
         " is then the default.",
         Path | None,
+    )
+    prompt: str | None = option(
+        None,
+        "Foundation model whose depth of the colour image becomes the prior: depth-anything-v2-s,"
+        " -b or -l, which see the shorter side at 518 pixels. Weights come from the hub; or"
+        " NAME=PLACE: the authors' file, a folder, another id of the hub.",
+        str | None,
     )
     mode: str = option(
         "auto",
@@ -83,28 +91,40 @@ class Options:
         str,
     )
     keep_holes: bool = option(False, "Leave holes invalid instead of filling them.", bool)
-    any_aspect: bool = option(False, "Accept differing aspect ratios.", bool)
+    any_aspect: bool = option(
+        False, "Accept a map whose aspect ratio differs from the image's.", bool
+    )
     shift: str | tuple[float, float] = option(
         "check",
-        "Where the depth lies on the colour image: pixels too far right and down, such as 12,-3;"
-        " check measures it as `ducos doctor` does and warns, auto also moves it back if sure,"
-        " off does not look.",
+        "Misalignment of the depth map: image pixels too far right and down, such as 12,-3. check"
+        " measures it as `ducos doctor` does and warns, auto also corrects it if it is sure, off"
+        " does not measure it.",
         str,
     )
     depth_intrinsics: Any = option(
-        None, "File of the depth camera, to register; see docs/cameras.md.", Path | None, IN_SPACE
+        None,
+        "Intrinsics of the depth camera, a file; for registration, see docs/cameras.md.",
+        Path | None,
+        IN_SPACE,
     )
     rgb_intrinsics: Any = option(
-        None, "File of the colour camera, in JSON, YAML, text or .npy.", Path | None, IN_SPACE
+        None,
+        "Intrinsics of the colour camera, a file: JSON, YAML, text or .npy.",
+        Path | None,
+        IN_SPACE,
     )
     extrinsics: Any = option(
         None,
-        "File, depth to colour camera; of points, from their frame, also COLMAP's images.txt.",
+        "Pose from the depth camera to the colour camera, a file; for points, from their frame to"
+        " the camera, also COLMAP's images.txt.",
         Path | None,
         IN_SPACE,
     )
     field_of_view: float | None = option(
-        None, "Horizontal degrees, for a cloud without intrinsics.", float | None, IN_SPACE
+        None,
+        "Horizontal field of view in degrees, for a cloud without intrinsics.",
+        float | None,
+        IN_SPACE,
     )
     tile: str = option(
         "auto",
@@ -115,15 +135,14 @@ class Options:
     )
     runtime: str = option(
         "auto",
-        "What computes: torch (every model), onnx (those of the package, without torch), or auto,"
-        " which takes onnx where it can: it starts faster. They agree to 1e-4 of the range.",
+        "What runs the network: torch (every model), onnx (the models of this package, without"
+        " torch), or auto, which takes onnx where it can: it starts faster. Results agree to 1e-4"
+        " of the range.",
         str,
         COMPUTING,
     )
     device: str = option("auto", "auto, cpu, cuda or mps; auto takes a GPU.", str, COMPUTING)
-    threads: int | None = option(
-        None, "Threads of the processor. Default: one per core.", int | None, COMPUTING
-    )
+    threads: int | None = option(None, "CPU threads. Default: one per core.", int | None, COMPUTING)
     accept_noncommercial: bool = option(
         False, "Use a prompt whose weights forbid commercial use.", bool, COMPUTING
     )
@@ -148,6 +167,9 @@ class Options:
         for name in FILES:
             if is_name(getattr(self, name)):
                 existing_file(getattr(self, name))
+        if self.prior is not None and self.prompt is not None:
+            raise InputError("got a prior and a prompt, which makes one; give one of them")
+        self.foundation  # noqa: B018, refuses what is none
         if self.extrinsics is not None or self.depth_intrinsics is not None:
             needs = (self.rgb_intrinsics, self.extrinsics)
             if None in needs:
@@ -161,14 +183,23 @@ class Options:
     @property
     def chosen_model(self) -> Any:
         """The model that runs: the one asked for, or the default for what is given."""
-        return default_model(prior=self.prior is not None) if self.model is None else self.model
+        has_prior = self.prior is not None or self.prompt is not None
+        return default_model(prior=has_prior) if self.model is None else self.model
+
+    @property
+    def foundation(self) -> Foundation | None:
+        """The foundation model that makes the prior."""
+        if self.prompt is None:
+            return None
+        return foundation_of(self.prompt, accept_noncommercial=self.accept_noncommercial)
 
     @property
     def inputs(self) -> list[Path]:
         """Files that these options name: masks, cameras, weights."""
         named = [getattr(self, name) for name in FILES]
         weights = find_weights(self.model) if is_name(self.model) else None
-        return [Path(value) for value in (*named, weights) if is_name(value)]
+        prompt = self.foundation.file if self.foundation else None
+        return [Path(value) for value in (*named, weights, prompt) if is_name(value)]
 
     @property
     def registers(self) -> bool:

@@ -35,7 +35,7 @@ class Result(Generic[Map]):
     leaned: (H, W) float32 in [0, 1], how far the result follows the prior; None without one.
     image: (H, W, 3) colours in [0, 1]. low: the measurements as they were used, registered if
     asked for. model: which model ran, with the version of its weights.
-    residual: RMS difference between the shrunk result and the valid input, same unit as depth.
+    residual: RMS difference between the downsampled result and the valid input, same unit as depth.
     noise: of the input, one standard deviation in the same unit; given, or estimated.
     shift: where the depth lay on the image, and what was done about it.
     notes: sentences on what was done; warnings: sentences on what should be looked at.
@@ -85,7 +85,7 @@ class Result(Generic[Map]):
         )
 
     def preview(self, path: str | Path, truth: NDArray[np.float32] | None = None) -> None:
-        """Write a picture: maps, zoomed crops, an edge profile. truth: (H, W), to show beside."""
+        """Write an overview image: maps, crops, an edge profile. truth: ground truth (H, W)."""
         maps = self.low.depth, self.low.valid, _array(self.depth), _array(self.valid)
         unit = "m" if self.metric else ""
         write_image(path, comparison(self.image, *maps, truth=truth, unit=unit))

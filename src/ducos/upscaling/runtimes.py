@@ -95,6 +95,8 @@ def why_not_onnx(options: Options) -> str:
         return f"{name} has no graphs beside its weights"
     if options.prior is not None:
         return "a prior needs torch"
+    if options.prompt is not None:
+        return "a prompt needs torch"
     return ""
 
 

@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from ducos.arrays import AnyArray, Floats, Size
+from ducos.arrays import AnyArray, Floats
 from ducos.blas import one_thread
 from ducos.doctor import Correction, noise_of, shift_to_undo
 from ducos.errors import InputError
 from ducos.files import DepthMap, check_sizes, is_tensor, read_colour, read_relative
+from ducos.filters import turned
 from ducos.sampling import bilinear, continued, moved
 from ducos.upscaling.consistency import disagreement, trace
 from ducos.upscaling.densify import densified, spread_over
@@ -57,6 +58,7 @@ class Upscaler:
             self.name = " ".join(part for part in (chosen, version_of(chosen)) if part)
         else:
             self.name = type(model).__name__
+        self.ready_for(self.options)
 
     @property
     def network(self) -> Any:
@@ -83,7 +85,9 @@ class Upscaler:
         self, rgb: Any, depth: Any, options: Options, progress: Progress | None
     ) -> Result[Any]:
         """All steps in the order in which they happen."""
-        image: NDArray[np.float32] = read_colour(rgb)
+        self.ready_for(options)
+        # Held once, as networks take it: (3, H, W), seen as (H, W, 3).
+        image: NDArray[np.float32] = np.moveaxis(turned(read_colour(rgb)), 0, -1)
         low, notes, warnings = measurements(image, rgb, depth, options)
         given = low
         if low.is_scattered:
@@ -99,7 +103,7 @@ class Upscaler:
             # The picture goes to the measurements, not they to it: no measurement is resampled.
             image=moved(np.moveaxis(image, -1, 0), *steps),
             low=low,
-            prior=self.relative(options, image.shape[:2], steps),
+            prior=self.relative(options, image, steps, notes),
             noise=noise,
             options=options,
         )
@@ -125,15 +129,33 @@ class Upscaler:
             warnings=(*warnings, *((shift.note,) if shift.warns else ())),
         )
 
-    def relative(self, options: Options, size: Size, steps: tuple[int, int]) -> Floats | None:
-        """The prior that is asked for, at the size of the image, (H, W), without holes."""
-        if options.prior is None:
-            return None
+    def ready_for(self, options: Options) -> None:
+        """Refuse a prior that nothing would take; load the foundation model that is to make one."""
+        if options.prior is None and options.prompt is None:
+            return
         if not self.runtime.takes_prior:
             raise InputError(
                 f"{self.name} takes no prior on this runtime; choose ducos-small with torch "
                 "(pip install 'ducos[torch]'), or leave it out"
             )
+        if options.foundation is not None:
+            from ducos.upscaling.looking import network
+
+            network(options.foundation, options)
+
+    def relative(
+        self, options: Options, image: Floats, steps: tuple[int, int], notes: list[str]
+    ) -> Floats | None:
+        """The prior that is asked for, at the size of the image (H, W, 3), (H, W), no holes."""
+        if options.foundation is not None:
+            from ducos.upscaling.looking import depth_seen
+
+            seen, (h, w) = depth_seen(options.foundation, image, options)
+            notes.append(f"the prior is what {options.foundation.name} sees at {w}×{h}")
+            return moved(seen, *steps)
+        if options.prior is None:
+            return None
+        size = (image.shape[0], image.shape[1])
         plane = read_relative(options.prior)
         check_sizes(size, plane.shape, options.any_aspect)
         whole = continued(np.nan_to_num(plane), np.isfinite(plane))

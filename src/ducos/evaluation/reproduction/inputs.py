@@ -71,17 +71,20 @@ def limited(dataset: Dataset, images: int) -> Dataset:
 
 @dataclass(frozen=True)
 class Contestant:
-    """Something to measure. source: model name or weight file; scale: None for every scale."""
+    """Something to measure. source: model name or weight file; scale: None for every scale;
+    prompt: of the foundation model that makes its prior, as `--prompt` takes it."""
 
     method: str
     source: str
     scale: float | None = None
+    prompt: str | None = None
 
 
 def find_contestants(
-    recipe: Recipe, models: Sequence[str], weights: Sequence[str]
+    recipe: Recipe, models: Sequence[str], weights: Sequence[str], prompts: Sequence[str] = ()
 ) -> list[Contestant]:
-    """Models for every scale, by default bicubic and ours; then weights, METHOD=FILE[@SCALE]."""
+    """Models for every scale, by default bicubic and ours; then weights, METHOD=FILE[@SCALE], and
+    ducos-small with the depth of each of the prompts, NAME or NAME=WEIGHTS."""
     entered = [
         Contestant(published.method_of(Path(model).stem), model)
         for model in models or dict.fromkeys(("bicubic", default_model()))
@@ -102,6 +105,8 @@ def find_contestants(
             )
         except ValueError:
             raise InputError(f"the scale after @ is a number such as 8, got {text!r}") from None
+    small = default_model(prior=True)
+    entered += [Contestant(text.partition("=")[0], small, prompt=text) for text in prompts]
     for one, other in combinations(entered, 2):
         if one.method == other.method and (
             one.scale == other.scale or None in (one.scale, other.scale)

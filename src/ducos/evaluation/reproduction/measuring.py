@@ -13,6 +13,7 @@ from ducos.evaluation.protocols import UNITS, Protocol
 from ducos.evaluation.reproduction.inputs import Contestant, network_of
 from ducos.evaluation.reproduction.recipes import CONSTANT, Part, Recipe
 from ducos.evaluation.reproduction.report import METRICS, Block, Line
+from ducos.evaluation.results import Row
 from ducos.evaluation.scoring import Progress, evaluate
 from ducos.models import Prediction
 from ducos.upscaling import Options
@@ -31,20 +32,29 @@ def measure(
     options: Options | None,
 ) -> list[Line]:
     """Run the contestants on one dataset at one scale."""
-    networks = {c.method: network_of(recipe, c) for c in contestants}
+    networks = {c.method: network_of(recipe, c) for c in contestants if c.prompt is None}
     files = {c.method: Path(c.source) for c in contestants}
     if recipe.with_constant and protocol.normalisation == "target":
         networks["constant"] = Constant(CONSTANT)
-    rows = evaluate(
-        networks,
-        [dataset],
-        protocol,
-        () if scale is None else (scale,),
-        out=None if out is None else out / scale_name(scale),
-        pictures=pictures,
-        progress=progress,
-        options=options,
-    )
+
+    def rows_of(networks: dict[str, nn.Module], options: Options | None, place: str) -> list[Row]:
+        return evaluate(
+            networks,
+            [dataset],
+            protocol,
+            () if scale is None else (scale,),
+            out=None if out is None else out / place,
+            pictures=pictures,
+            progress=progress,
+            options=options,
+        )
+
+    rows = rows_of(networks, options, scale_name(scale))
+    for each in contestants:
+        if each.prompt is not None:
+            asked = Options.of(options, {"prompt": each.prompt})
+            place = f"{scale_name(scale)}-{each.method}"
+            rows += rows_of({each.method: network_of(recipe, each)}, asked, place)
     lines = []
     for row in rows:
         file = files.get(row.model, Path())

@@ -14,12 +14,13 @@ from ducos.pictures import write_image
 
 
 def write_report(report: Report, out: Path) -> list[Path]:
-    """table.txt, table.csv, table.tex and, if there is accuracy to show, plot.png."""
+    """table.txt, .csv, .tex and .json and, if there is accuracy to show, plot.png."""
     out.mkdir(parents=True, exist_ok=True)
     texts = {
         "table.txt": report_as_text(report),
         "table.csv": as_csv(report),
         "table.tex": as_latex(report),
+        "table.json": report_as_json(report) + "\n",
     }
     written = []
     for name, text in texts.items():

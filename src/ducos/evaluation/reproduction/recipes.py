@@ -74,6 +74,10 @@ ABLATION_NOTE = (
     "the paper does not say what its ablation was trained on; these commands train on the training"
     " split of RGB-D-D with the phone's own maps, as its real-world table suggests"
 )
+WITH_SMALL = (
+    "measured rows of prompts given with --prompt are ducos-small with that model's depth as its"
+    " prior, not the paper's network; CPU s include the prompt"
+)
 RECIPES: dict[str, Recipe] = {
     "synthetic": Recipe(
         "Table 1: synthetic depth super-resolution",

@@ -19,7 +19,8 @@ from ducos.evaluation.reproduction.inputs import (
     network_of,
 )
 from ducos.evaluation.reproduction.measuring import block_of, measure
-from ducos.evaluation.reproduction.recipes import RECIPES, Part, Recipe
+from ducos.evaluation.reproduction.priors import prior_table, real_pairs, upscalers_of
+from ducos.evaluation.reproduction.recipes import RECIPES, WITH_SMALL, Part, Recipe
 from ducos.evaluation.reproduction.report import Block, Line, Report
 from ducos.evaluation.scoring import Progress
 from ducos.upscaling import Options
@@ -33,6 +34,8 @@ def reproduce(
     places: Sequence[str] = (),
     models: Sequence[str] = (),
     weights: Sequence[str] = (),
+    prompts: Sequence[str] = (),
+    priors: Path | None = None,
     scales: Sequence[float] = (),
     protocol: str | None = None,
     options: Options | None = None,
@@ -52,6 +55,9 @@ def reproduce(
         models: names or weight files to measure at every scale; by default bicubic and the
             embedded model.
         weights: METHOD=FILE, or METHOD=FILE@SCALE for weights of one scale.
+        prompts: for `prompts`: NAME or NAME=WEIGHTS, as `Options.prompt`; ducos-small is measured
+            with the depth of each as its prior.
+        priors: for `prompts`: folder of real images with stored outputs of foundation models.
         scales: instead of the recipe's. protocol: instead of the recipe's.
         options: how the models run, as for `evaluate`.
         out: folder for the report, results of each run and pictures.
@@ -65,7 +71,9 @@ def reproduce(
     if protocol is not None:
         find(protocol)
     parts = chosen_parts(recipe, datasets)
-    contestants = find_contestants(recipe, models, weights)
+    if (prompts or priors) and name != "prompts":
+        raise InputError(f"--prompt and --priors belong to `reproduce prompts`, got {name}")
+    contestants = find_contestants(recipe, models, weights, prompts)
     specs = locate({part.dataset for part in parts}, data, places)
     sheets = recipe.pictures if pictures is None else pictures
     if sheets and out is None:
@@ -73,6 +81,8 @@ def reproduce(
 
     for contestant in contestants:  # a wrong file is to fail now, not after an hour
         network_of(recipe, contestant)
+    real = {} if priors is None else real_pairs(priors)
+    upscalers = upscalers_of(contestants, options) if prompts or real else {}
 
     report = Report(name, f"{recipe.title} ({name})", notes=list(recipe.notes))
     report.curves = recipe.curves
@@ -104,9 +114,13 @@ def reproduce(
             (report.blocks if present else absent).append(block)
     # Tables of datasets that are not here still show what is published.
     report.blocks += [block for block in absent if block.lines]
-    _describe(report, recipe, name, parts, specs, images, unused)
+    _describe(report, recipe, name, parts, specs, images, set() if real else unused)
     if name == "prompts":
         report.tables.insert(0, prompt_table(timed))
+        if prompts:
+            report.notes.append(WITH_SMALL)
+        if real:
+            report.tables.insert(0, prior_table(real, upscalers, progress))
     if out is not None:
         report.pictures = sorted((out / "runs").rglob("pictures/**/*.png"))
         output.write_report(report, out)

@@ -102,7 +102,7 @@ def read_stored(path: PathLike, key: str | None = None) -> Stored:
         kind = "empty" if source.stat().st_size == 0 else "not a format that holds depth"
         raise InputError(
             f"{source} is {kind}; give a PNG, TIFF, EXR, NPY, NPZ, PFM or HDF5 file "
-            "(JPEG and the like are lossy pictures, not depth)"
+            "(JPEG and the like are lossy images, not depth)"
         )
     check_format(name)
     if name in READERS_IN_CHILD:
@@ -119,7 +119,7 @@ def format_of(source: Path) -> str | None:
 
 
 def read_picture(path: PathLike) -> AnyArray:
-    """Colour picture as stored, upright: (H, W) or (H, W, C), uint8, uint16 or float."""
+    """Colour image as stored, upright: (H, W) or (H, W, C), uint8, uint16 or float."""
     source = existing_file(path)
     name = format_of(source)
     if name == "TIFF":

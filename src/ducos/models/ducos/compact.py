@@ -29,7 +29,7 @@ from ducos.models.prediction import Prediction
 from ducos.models.protocol import Model, Told
 from ducos.models.told import Hints
 from ducos.prompts import Prompt, PromptModel, run_prompt
-from ducos.resize import all_of, pad_to_multiple, padded_axes
+from ducos.resize import all_of, pad_to_multiple, padded_axes, to_cells
 
 TAILS = ("mixing", "convolution")
 STAGES = 4
@@ -53,7 +53,8 @@ class DuCosCompact(Model):
         guided: also regress the measurements on the image (see `guide`), show both to the body and
             let the mixing tail follow the fit.
         wide: if guided, regress over a wide neighbourhood, too.
-        prior: it can also be given a relative depth of the image, see `prior`.
+        prior: it can also be given a relative depth of the image, see `prior`; for ablations also
+            the one part of the branch that it has, see `prior.PriorBranch`.
         shrinking: the body sees how the map was shrunk, see `shrinking`.
         align: project every stage for the alignment constraint.
         told: subject -> words that the network can be told about a map, the one for "not known"
@@ -84,7 +85,7 @@ class DuCosCompact(Model):
         guided: bool = True,
         wide: bool = False,
         align: bool = True,
-        prior: bool = False,
+        prior: bool | str = False,
         shrinking: bool = False,
         told: Mapping[str, Sequence[str]] | None = None,
     ):
@@ -118,9 +119,9 @@ class DuCosCompact(Model):
         )
         self.alignments = nn.ModuleList(Alignment(channels) for _ in range(STAGES if align else 0))
         self.gathered = nn.Conv2d(channels * (STAGES + 1), channels, 1)
-        self.takes_prior = prior
-        features = tuple(self.prompt.channels)
-        self.prior = PriorBranch(channels, stride, features, STAGES) if prior else None
+        self.takes_prior = bool(prior)
+        features, part = tuple(self.prompt.channels), "all" if prior is True else str(prior)
+        self.prior = PriorBranch(channels, stride, features, STAGES, part) if prior else None
         self.tail: Any
         if self.mixes:
             self.tail = MixingTail(
@@ -206,12 +207,13 @@ class DuCosCompact(Model):
     ) -> tuple[Tensor, list[tuple[Tensor, Tensor]]]:
         """D_1 (B, C, H/s, W/s) and the prompt's features -> all stages in one map of that size, and
         the pairs of maps for Eq. 7."""
-        size = (depth.shape[-2], depth.shape[-1])
         gathered = Gathered(self.gathered)
         gathered.add(depth)
         alignment = []
         for i, fusion in enumerate(self.fusions):
-            lifted = self.lifts[i](features[i], size)
+            # The size of the sum, which must then be there: a runtime may otherwise put it off
+            # until the end, and hold the maps of all stages until then.
+            lifted = self.lifts[i](features[i], gathered.size)
             fused, blended = fusion(lifted, depth)
             adapted = fused
             if guess is not None and self.prior is not None:
@@ -270,7 +272,7 @@ class DuCosCompact(Model):
 
     def in_cells(self, known: Tensor) -> Tensor:
         """Pixels to cells of stride × stride; of contrast and holes, the last two, the mean."""
-        detail = F.pixel_unshuffle(known[:, :-2], self.stride)
+        detail = to_cells(known[:, :-2], self.stride)
         return torch.cat([detail, F.avg_pool2d(known[:, -2:], self.stride)], 1)
 
     def seen_guides(self) -> int:

@@ -6,7 +6,7 @@
 import torch
 from torch import Tensor, nn
 
-from ducos.deferred import kept
+from ducos.deferred import exporting, kept
 from ducos.errors import InputError
 from ducos.models.blocks import ResidualGroup, moments
 from ducos.resize import Size, grown
@@ -78,6 +78,8 @@ class CorrelativeFusion(nn.Module):
         alpha = torch.sigmoid(both.pearson())  # Eq. 3-4a, (B, C, 1, 1)
         for _ in range(again):
             alpha = torch.sigmoid(both.blended(alpha).pearson())
+        if exporting():  # as ONNX, lerp is two ways and a choice between them
+            return alpha * prompt + (1 - alpha) * depth
         return torch.lerp(depth, prompt, alpha.to(depth.dtype))  # α prompt + (1 − α) depth, Eq. 4b
 
 

@@ -30,6 +30,7 @@ from ducos.models.ducos.around import (
 from ducos.models.ducos.prior import Guess
 from ducos.models.ducos.shrinking import shrunk_as
 from ducos.models.prediction import Prediction
+from ducos.resize import from_cells
 
 MAPS = (TAPS**2, 1, 1, 1, 1, 1)  # logits, level, focus, detail, trust, doubt
 CACHED_ROWS = 16
@@ -39,7 +40,7 @@ SIGMAS = 2.0  # of the noise: how far a faithful result may lie from a measureme
 EDGE = 12.0  # of the noise: measurements around that differ by more are an edge, not noise
 FINER = 1.1  # ratio from which there are more pixels than measurements, and edges to place
 STEEP = 0.8  # of the local contrast: a change over 3 pixels that is surely an edge
-OPERATOR = 0.02  # of the range of the measurements around: how maps are shrunk is not quite known
+OPERATOR = 0.02  # of the range of the measurements around: how sensors shrink is not quite known
 
 
 def hand_back(
@@ -121,18 +122,19 @@ def moved_by(
 
 
 def tolerated(around: Around, noise: Tensor | None) -> Tensor:
-    """How far a faithful result, shrunk by area, may lie from each measurement, (B, 1, h, w).
+    """How far a faithful result, shrunk, may lie from each measurement, (B, 1, h, w).
 
     noise (B, 1, 1, 1) or (B, 1, h, w): one standard deviation; it may be taken away where the
     measurements differ by no more than noise does, not at edges. Sensors do not all take the mean
-    over a pixel's area; what else they may do (bicubic, a point) shows where depth changes, and not
-    at ratio 1.
+    over a pixel's area; what else they may do shows where depth changes, and not at ratio 1. Only a
+    map that was resampled with bicubic is surely known: programs all do the same there.
     """
     low = around.low
     highest, lowest = F.max_pool2d(low, 3, 1, 1), -F.max_pool2d(-low, 3, 1, 1)
     grown = 1 - 1 / around.ratio.prod().clamp_min(1)
     spread = highest - lowest
-    tolerance = OPERATOR * grown * spread
+    unsure = 1 - around.shrinking[:, 1, None, None, None]
+    tolerance = OPERATOR * unsure * grown * spread
     if noise is None:
         return tolerance
     noise = noise.clamp_min(1e-9)
@@ -144,6 +146,19 @@ def expected_error(spread: Tensor, contrast: Tensor, doubt: Tensor) -> Tensor:
     scales it by up to e⁴ either way."""
     rough = spread.clamp_min(1e-10).sqrt() + 0.1 * contrast + 1e-3
     return rough * torch.exp(4 * torch.tanh(doubt / 4))
+
+
+def folded(of: Callable[[Tensor, Tensor], Tensor], x: Tensor) -> Tensor:
+    """All channels of x (B, 2ⁿ, H, W) as one, half by half: runtimes reduce an axis in the middle
+    number by number, but take two maps at the speed of the memory."""
+    while x.shape[1] > 1:
+        x = of(*x.split(int(x.shape[1]) // 2, 1))
+    return x
+
+
+def softplus(x: Tensor) -> Tensor:
+    """`F.softplus`; runtimes compute it number by number, but exponentials many at once."""
+    return F.relu(x) + (1 + (-x.abs()).exp()).log() if exporting() else F.softplus(x)
 
 
 class Proposal(NamedTuple):
@@ -180,8 +195,13 @@ class MixingTail(nn.Module):
         guides: int = 0,
         rank: int | None = None,
     ):
-        """rank: channels between a 3×3 convolution and a 1×1 one that together make the maps; None:
-        one 3×3 convolution, three times the work for the same result to 2 %."""
+        """
+        Args:
+            corrections: how often what the shrunk result misses is handed back.
+            steepenings: how often edges are made steeper, away from training.
+            rank: channels between a 3×3 convolution and a 1×1 one that together make the maps;
+                None: one 3×3 convolution, three times the work for the same result to 2 %.
+        """
         super().__init__()
         for name, times in (("corrections", corrections), ("steepenings", steepenings)):
             if times < 0:
@@ -220,7 +240,7 @@ class MixingTail(nn.Module):
         guess, lean: of a prior, if there is one; see `prior.PriorBranch.lean`.
         """
         H, W = around.size
-        maps = F.pixel_shuffle(self.predict(features), self.stride)[..., :H, :W]
+        maps = from_cells(self.predict(features), self.stride)[..., :H, :W]
         leaning = () if guess is None else (guess, lean)
         depth, weights, trust, sigma, leaned = local(
             self.propose, maps, around, *leaning, channels=(1, TAPS**2, 1, 1, 1)
@@ -236,7 +256,7 @@ class MixingTail(nn.Module):
             depth = kept(corrected, over=depth)
         depth = local(within_reach, depth, around, channels=1)
         aux = {"sigma": sigma} if guess is None else {"sigma": sigma, "leaned": leaned}
-        if self.steepenings:
+        if self.steepenings and not self.training:  # taught through it, a network undoes it
             steeper = partial(steepened, self.steepenings)
             depth = kept(local(steeper, depth, around, channels=1, reach=self.steepenings))
         if tolerance is not None:
@@ -263,7 +283,7 @@ class MixingTail(nn.Module):
             gates = torch.sigmoid(prior_lean) * guess.has
             surface = surface + (gates[:, :-1] * (guess.depths - up)).sum(1, keepdim=True)
             leaned = 1 - (1 - gates).prod(1, keepdim=True)
-        strictness = 4 * F.softplus(focus) / (contrast + 1e-4)
+        strictness = 4 * softplus(focus) / (contrast + 1e-4)
         prior = spline_logits(around.window)
         neighbours, hole = around.neighbours, around.filled_in
         # Away from training, a few rows at a time stay in the processor's cache: twice as fast.
@@ -297,6 +317,6 @@ class MixingTail(nn.Module):
         if hole is not None:
             logits = logits - FILLED_IN * hole
         if exporting():  # runtimes turn the map around for a softmax that is not of the last axis
-            shares = (logits - logits.amax(1, keepdim=True)).exp()
-            return shares * (1 / shares.sum(1, keepdim=True))
+            shares = (logits - folded(torch.maximum, logits)).exp()
+            return shares * (1 / folded(torch.add, shares))
         return logits.softmax(1)

@@ -7,7 +7,6 @@ made by `ducos.runtime`. Each is written with the functions of the network itsel
 from typing import Any, ClassVar
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 from ducos.errors import InputError
@@ -15,6 +14,7 @@ from ducos.models.ducos.around import Around, Window
 from ducos.models.ducos.compact import DuCosCompact
 from ducos.models.ducos.guide import fits
 from ducos.models.ducos.mixing import hand_back, steepened, within_reach
+from ducos.resize import from_cells
 from ducos.runtime import PIECES
 
 ROWS, COLUMNS = 32, 64  # of the image that is traced
@@ -157,7 +157,7 @@ class Propose(Piece):
             up=up, _mean_and_contrast=(up, contrast), guided=guided,
         )  # fmt: skip
         tail, (H, W) = self.network.tail, (up.shape[-2], up.shape[-1])
-        maps = F.pixel_shuffle(tail.predict(features), self.network.stride)
+        maps = from_cells(tail.predict(features), self.network.stride)
         proposal = tail.propose(maps.narrow(2, skip[0], H)[..., :W], around)
         return proposal[:4]
 

@@ -15,6 +15,7 @@ from ducos.resize import Size, all_of, area, bicubic, nearest
 
 REACH = 2  # differences to either side of a step that are looked at
 STEP = (0.02, 0.04)  # of the map's range: smaller differences are no steps
+CLEAR = 0.3  # of the map's range: smaller steps count less, since grain hides what they tell
 LARGEST = (-0.02, 0.02)  # by how much of itself a step is larger than the differences beside it
 PLAIN = (0.12, 0.08)  # of a step: differences beside it that count as none
 DIP, DEEPEST = (0.004, 0.008), (0.14, 0.1)  # of a step: differences two pixels off are bicubic's
@@ -31,20 +32,21 @@ def shares(low: Tensor, valid: Tensor | None, ratio: Tensor) -> Tensor:
     with torch.no_grad():
         known = torch.ones_like(low, dtype=torch.bool) if valid is None else valid > 0.5
         down = traces(low.transpose(2, 3), known.transpose(2, 3))
-        count, dipped, whole_steps = (down + traces(low, known)).unbind(1)
+        count, whole_steps, clear, dipped = (down + traces(low, known)).unbind(1)
         enough = (count / FEW - 1).clamp(0, 1)
-        count = count.clamp_min(1)
-        whole_steps = whole_steps / count
+        whole_steps, clear = whole_steps / count.clamp_min(1), clear.clamp_min(1)
         rarely = 0.4 + 0.5 / ratio.amax().clamp_min(1)
         points = enough * ((whole_steps - rarely) / 0.1 + 0.5).clamp(0, 1)
-        dips = enough * ((dipped / count - 0.5 * whole_steps) / 0.1).clamp(0, 1)
+        by_chance = 1 / clear.sqrt()
+        dips = enough * ((dipped / clear - 0.5 * whole_steps - by_chance) / 0.1).clamp(0, 1)
         dips = dips * (1 - points)
         return torch.stack([1 - dips - points, dips, points], 1)
 
 
 def traces(low: Tensor, known: Tensor) -> Tensor:
-    """Of each map (B, 1, h, w), along its rows, (B, 3): how many steps it has; the surplus of dips
-    over slopes beside them, in steps; and how many steps are in one piece."""
+    """Of each map (B, 1, h, w), along its rows, (B, 4): how many steps it has; how many of them are
+    in one piece; how many it has if small ones count less; the surplus of dips over slopes beside
+    those, in steps."""
     n = low.shape[3]
     index = torch.arange(n, device=low.device)
     inside = (index >= REACH) & (index < n - 1 - REACH)
@@ -66,7 +68,8 @@ def traces(low: Tensor, known: Tensor) -> Tensor:
         for way in (-1, 1):  # a slope that goes on, a dip
             amount = -way * sign * beside[by]
             surplus = surplus + way * ramp(amount, DIP) * ramp(amount, DEEPEST)
-    return torch.cat([step, step * surplus / 2, step * piece], 1).sum((2, 3))
+    clear = step * (size / CLEAR).clamp(max=1) ** 2
+    return torch.cat([step, step * piece, clear, clear * surplus / 2], 1).sum((2, 3))
 
 
 def ramp(x: Tensor, ends: tuple[float, float]) -> Tensor:
