@@ -32,7 +32,7 @@ LARGEST_CHANGE = 0.08  # of white, by which a colour leaves those around the pla
 AROUND = 3  # pixels of their window: half a pixel beside an edge has another colour
 NEAR_MEASURED, NEAR_HOLES = 0.03, 0.15  # of the depth: beyond it they are two surfaces
 FADING, RECALLED = 0.95, 0.2  # of a measurement, from frame to frame; below it, it is forgotten
-SMOOTHING = 0.02  # of the longest side: over so much the level is corrected
+SMOOTHING = 0.05  # of the longest side: over so much the level is corrected
 
 
 @dataclass(frozen=True)
