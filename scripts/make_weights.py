@@ -119,6 +119,15 @@ def steps(recipe: Recipe, out: Path, options: argparse.Namespace) -> Iterator[St
         for folder in runs.values()
         for part, path in finals(recipe, folder)
     }
+    for name, path in tuple(candidates.items()):
+        for share in rule.between:
+            blend = out / "between" / f"{name}-{share:g}.safetensors"
+            candidates[blend.name.removesuffix(".safetensors")] = blend
+            yield Step(
+                f"blend {share:g} of {name} with its start",
+                is_blended(blend, path),
+                lambda path=path, blend=blend, share=share: blended(path, blend, share, recipe),
+            )
     candidates |= {Path(path).stem: Path(path) for path in rule.against}
     for name, path in candidates.items():
         file = out / "figures" / f"{name}.json"
@@ -210,6 +219,30 @@ def run(command: list[str]) -> None:
     finished = subprocess.run(command, env={**os.environ, "PYTHONPATH": os.pathsep.join(places)})
     if finished.returncode:
         raise InputError(f"this failed (code {finished.returncode}): {' '.join(command)}")
+
+
+# Blend
+
+
+def is_blended(blend: Path, path: Path) -> bool:
+    """Whether the blend is of these very trained weights."""
+    if not (blend.is_file() and path.is_file()):
+        return False
+    return read_about(blend).get("blend", {}).get("of") == sha256(path)
+
+
+def blended(path: Path, blend: Path, share: float, recipe: Recipe) -> None:
+    """Weights `share` of the way from the start of the recipe to the trained ones: what a short
+    training unlearned is partly there again, what it learned mostly is, too."""
+    start = Path(str(recipe.base.model.start))
+    (before, _), (after, header) = read_tensors(start), read_tensors(path)
+    if before.keys() != after.keys():
+        raise InputError(f"{start} and {path} are of different networks: there is no way between")
+    tensors = {name: torch.lerp(before[name], after[name], share) for name in after}
+    stated = {"share": share, "of": sha256(path), "start": sha256(start)}
+    about = json.loads(header["about"]) | {"blend": stated}
+    blend.parent.mkdir(parents=True, exist_ok=True)
+    write_tensors(blend, tensors, {**header, "about": json.dumps(about)})
 
 
 # Evaluate and choose

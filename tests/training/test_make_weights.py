@@ -1,13 +1,16 @@
 """scripts/make_weights.py: every step once, each in its turn, and the winner by the rule."""
 
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
+from ducos.models.checkpoint import read_tensors
 from ducos.models.header import read_about
 from ducos.upscaling import Upscaler
 from tests.places import REPOSITORY
@@ -86,6 +89,32 @@ def test_no_candidate_is_embedded_against_the_conditions(tmp_path: Path) -> None
     assert "refused: rendered_rmse < 0" in said
     assert "no candidate" in said
     assert not (tmp_path / "in").exists()
+
+
+@pytest.mark.timeout(600)
+def test_weights_between_the_start_and_the_trained_ones_are_candidates(tmp_path: Path) -> None:
+    write(tmp_path, PLAN.replace("CONDITION", "").replace("[3, 4]", "[3]"))
+    make(tmp_path)
+    start = tmp_path / "start.safetensors"
+    (tmp_path / "in" / "ours.safetensors").rename(start)
+    shutil.rmtree(tmp_path / "run")
+    plan = PLAN.replace("CONDITION", "").replace("[3, 4]", "[5]\nbetween = [0.25]")
+    write(tmp_path, plan.replace('stages = ["first", "second"]', ""))
+    made = make(tmp_path, "--set", f"model.start={start}")
+    assert "blend 0.25 of seed-5-2-second with its start: now" in made
+    values = json.loads((tmp_path / "run" / "choice.json").read_text())["values"]
+    assert set(values) == {"seed-5-2-second", "seed-5-2-second-0.25"}
+    blend, _ = read_tensors(tmp_path / "run" / "between" / "seed-5-2-second-0.25.safetensors")
+    before, _ = read_tensors(start)
+    after, _ = read_tensors(tmp_path / "run" / "seed-5" / "2-second" / "final.safetensors")
+    for name, value in blend.items():
+        assert torch.allclose(value, 0.75 * before[name] + 0.25 * after[name], atol=1e-6), name
+    assert make(tmp_path, "--set", f"model.start={start}").count(": now") == 0
+
+
+def test_what_lies_between_needs_a_start(tmp_path: Path) -> None:
+    write(tmp_path, PLAN.replace("CONDITION", "").replace("[3, 4]", "[3]\nbetween = [0.5]"))
+    assert "model.start" in make(tmp_path, code=1)
 
 
 BLENDER = """#!{python}

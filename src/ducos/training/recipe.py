@@ -71,6 +71,10 @@ class ChooseConfig(Section):
     against: list[str] = Field(
         default_factory=list, description="weight files that are candidates, too, such as the start"
     )
+    between: list[float] = Field(
+        default_factory=list,
+        description="shares of the way from model.start to trained weights; each is a candidate",
+    )
     suite: str = Field("heldout", description="of `ducos eval --suite`")
     data: str = Field("", description="rendered pairs for it, as in `ducos eval --data`")
     captures: bool = Field(True, description="whether the rule needs captures")
@@ -90,6 +94,15 @@ class ChooseConfig(Section):
     @classmethod
     def _known_suite(cls, name: str) -> str:
         return find_suite(name).name
+
+
+    @field_validator("between")
+    @classmethod
+    def _shares(cls, shares: list[float]) -> list[float]:
+        for share in shares:
+            if not 0 < share < 1:
+                raise InputError(f"between holds shares between 0 and 1, got {share}")
+        return shares
 
 
 class EmbedConfig(Section):
@@ -237,6 +250,8 @@ def _check_choice(recipe: Recipe, path: Path) -> None:
     for name in recipe.choose.stages:
         if name not in known:
             raise InputError(f"{path}: choose.stages: no stage {name!r}; stages: {known}")
+    if recipe.choose.between and recipe.base.model.start is None:
+        raise InputError(f"{path}: choose.between starts from the weights of model.start; name them")
     data = recipe.choose.data
     if ":" in data:
         check_dataset(data)
