@@ -13,6 +13,7 @@ and --show tells what there is.
 
 import argparse
 import json
+from datetime import date
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +21,7 @@ import torch
 from PIL import Image
 
 from ducos.data import open_dataset
+from ducos.evaluation.results import write_json
 from ducos.models import create, load_model, save_model, stored_weights
 from ducos.pictures import Curve, curve_panels, write_image
 from ducos.training import load_config, train
@@ -31,6 +33,9 @@ ROWS: dict[str, tuple[int, tuple[str, ...]]] = {
     "ducos-released": (80, ("model.name=ducos-released",)),
     "ducos-compact": (1000, ("model.name=ducos-compact", "train.rate=1e-3")),
 }
+COMMAND = (
+    "python benchmarks/paper_network.py -o OUT --weights DINOV2 --train TRAIN --heldout HELDOUT"
+)
 CROP, CROPS = 64, 12
 METRES = 0.00025  # of a step of stored depth
 
@@ -71,7 +76,13 @@ def main() -> None:
     if options.keep:
         keep(options.out / "ducos" / "final.safetensors", options.keep)
     if options.json:
-        options.json.write_text(json.dumps(rows, indent=1) + "\n")
+        stated = {
+            "run": "paper-network",
+            "command": COMMAND,
+            "weights": "trained here",
+            "digest": "",
+        }
+        write_json(options.json, {**stated, "date": date.today().isoformat(), "runs": rows})
     if options.picture:
         write_image(options.picture, picture(rows))
 

@@ -16,26 +16,30 @@ Every finished run leaves one JSON file; the same command goes on where it was s
 """
 
 import argparse
+import hashlib
 import json
 import statistics
 import time
+from datetime import date
 from pathlib import Path
 
 import numpy as np
 import torch
 
 from ducos.evaluation.reproduction.priors import RealPair, compared, real_pairs, rmse
+from ducos.evaluation.results import write_json
 from ducos.training import load_config, train
-from ducos.upscaling import Upscaler
+from ducos.upscaling import Upscaler, version_of
 from priors import rendered
 
 CONFIG = Path("configs/prior-ablation.toml")
+START = Path("src/ducos/weights/ducos-tiny.safetensors")
 NO_CONSTRAINT = "dual.constraints=[]"
 FIXED = "dual.preset=fixed"
 ALIGN, EDGE = 'dual.constraints=["alignment"]', 'dual.constraints=["edge"]'
 ANEW = (
     "model.start=",
-    "model.start_prompt=src/ducos/weights/ducos-tiny.safetensors",
+    f"model.start_prompt={START}",
     "train.rate=1e-3",
     "train.steps=200",
 )
@@ -62,6 +66,9 @@ TABLES: dict[str, dict[str, tuple[str, ...]]] = {
     },
 }
 RATIOS = (8, 16)
+COMMAND = (
+    "python benchmarks/prior_ablations.py -o OUT --train TRAIN --heldout HELDOUT --real PRIORS"
+)
 WRONG = "rendered ×16, wrong prior"
 
 
@@ -88,7 +95,9 @@ def main() -> None:
                         left -= 1
     found = [json.loads(path.read_text()) for path in sorted(options.out.glob("*.json"))]
     if options.json:
-        options.json.write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n")
+        stated = {"run": "prior-ablations", "command": COMMAND, "weights": version_of("ducos-tiny")}
+        stated["digest"] = hashlib.sha256(START.read_bytes()).hexdigest()[:12]
+        write_json(options.json, {**stated, "date": date.today().isoformat(), "runs": found})
     for table, rows in TABLES.items():
         print(as_table(table, list(rows), [each for each in found if each["table"] == table]))
 

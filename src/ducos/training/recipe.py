@@ -95,7 +95,6 @@ class ChooseConfig(Section):
     def _known_suite(cls, name: str) -> str:
         return find_suite(name).name
 
-
     @field_validator("between")
     @classmethod
     def _shares(cls, shares: list[float]) -> list[float]:
@@ -251,7 +250,9 @@ def _check_choice(recipe: Recipe, path: Path) -> None:
         if name not in known:
             raise InputError(f"{path}: choose.stages: no stage {name!r}; stages: {known}")
     if recipe.choose.between and recipe.base.model.start is None:
-        raise InputError(f"{path}: choose.between starts from the weights of model.start; name them")
+        raise InputError(
+            f"{path}: choose.between starts from the weights of model.start; name them"
+        )
     data = recipe.choose.data
     if ":" in data:
         check_dataset(data)
