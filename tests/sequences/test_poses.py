@@ -75,7 +75,8 @@ def test_the_same_place_from_two_poses_is_one_point() -> None:
 def test_the_command_fuses_a_recording(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
     path = made.rendered(tmp_path / "in")
     run = ducos("video", path, "-o", tmp_path / "out", "--fuse", tmp_path / "scene.ply",
-                "--model", "bicubic", "--shift", "off", "--no-videos")  # fmt: skip
+                "--model", "bicubic", "--shift", "off", "--no-videos",
+                "--no-steady")  # fmt: skip  # these frames are of no one scene
     assert run.returncode == 0, run.stderr
     content = (tmp_path / "scene.ply").read_bytes()
     assert content.startswith(b"ply")

@@ -35,7 +35,9 @@ class TorchRuntime:
             self.device = where or device_of(options.device)
         self.bounded = as_model(self.network).bounded
         self.takes_prior = as_model(self.network).takes_prior
-        self.mode = Lock()  # of a module in training: it is told to evaluate, and back
+        self.mode = Lock()  # held while a module in training is told to evaluate, or back
+        self.at_work = 0  # answers under way; the last one to end tells it to train again
+        self.was_training = False
 
     def answer(self, question: Question, progress: Progress | None) -> Answer:
         options, low = question.options, question.low
@@ -65,15 +67,19 @@ class TorchRuntime:
     @contextmanager
     def evaluating(self) -> Iterator[None]:
         """A module that is being trained is put into evaluation meanwhile."""
-        if not self.network.training:
-            yield
-            return
         with self.mode:
-            try:
+            if self.at_work == 0 and self.network.training:
+                self.was_training = True
                 self.network.eval()
-                yield
-            finally:
-                self.network.train()
+            self.at_work += 1
+        try:
+            yield
+        finally:
+            with self.mode:
+                self.at_work -= 1
+                if self.at_work == 0 and self.was_training:
+                    self.was_training = False
+                    self.network.train()
 
 
 def plane(x: Tensor) -> Any:
