@@ -106,11 +106,20 @@ def test_masks_confidence_and_cameras_are_parts_of_their_own(
     assert answer.content == (tmp_path / "own.ply").read_bytes()
 
 
+def rounded(x: Any) -> Any:
+    """JSON with six digits of each number: more depend on the number of threads."""
+    if isinstance(x, dict):
+        return {key: rounded(value) for key, value in x.items()}
+    if isinstance(x, list):
+        return [rounded(value) for value in x]
+    return float(f"{x:.6g}") if isinstance(x, float) else x
+
+
 def test_the_doctor_says_what_the_command_says(
     server: RunningServer, pair: Pair, files: tuple[Path, Path]
 ) -> None:
     answer = server.post("/v1/doctor", *pair)
-    assert answer.json() == json.loads(examine(*files).to_json())
+    assert rounded(answer.json()) == rounded(json.loads(examine(*files).to_json()))
 
 
 # Jobs
