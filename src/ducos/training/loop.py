@@ -262,8 +262,8 @@ def forward(model: nn.Module, batch: Batch, precision: str) -> Prediction:
         known["noise"] = batch.noise[:, None, None, None]
     if as_model(model).takes_shrunk_by and batch.shrunk_by is not None:
         known["shrunk_by"] = batch.shrunk_by
-    if as_model(model).takes_prior and batch.prior is not None:
-        known["prior"] = batch.prior
+    if as_model(model).takes_prior:  # a flat one says nothing, and what learns alone is asked
+        known["prior"] = torch.zeros_like(batch.target) if batch.prior is None else batch.prior
     with torch.autocast(batch.rgb.device.type, torch.bfloat16, enabled=precision == "bfloat16"):
         prediction: Prediction = model(batch.rgb, batch.low, batch.low_valid, batch.told, **known)
     return Prediction(prediction.depth.float(), {n: widen(v) for n, v in prediction.aux.items()})
