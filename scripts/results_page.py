@@ -170,6 +170,7 @@ def every_run() -> str:
 def card(model: str) -> str:
     """What a weight file states about itself, in the words of its header."""
     path, about = find_weights(model), header_of(model)
+    blend = about.get("blend")
     facts = {
         "version": about.get("version"),
         "file": f"`{path.name}`, {path.stat().st_size / 1e6:.1f} MB" if path else None,
@@ -178,6 +179,7 @@ def card(model: str) -> str:
         "steps": about.get("steps"),
         "training set": about.get("training_set", {}).get("sha256", "")[:12],
         "lineage": about.get("lineage"),
+        "blend": f"{blend['share']:g} of the way from the start to the end" if blend else None,
         "code": about.get("code"),
     }
     return lines(["", model], [[name, str(value)] for name, value in facts.items() if value])
