@@ -15,7 +15,15 @@ from ducos.errors import InputError
 from ducos.files import read_colour, read_depth
 from ducos.upscaling import Upscaler
 from tests.captures import recordings as made
-from tests.captures.recordings import APART, EXACT_COLOURS, POSED, RECORDINGS, TRUSTED
+from tests.captures.recordings import (
+    APART,
+    EXACT_COLOURS,
+    GUESSED,
+    NO_CAMERA,
+    POSED,
+    RECORDINGS,
+    TRUSTED,
+)
 from tests.commands import ducos, ducos_here
 
 
@@ -50,7 +58,7 @@ def test_frames_are_read_as_they_were(recording: tuple[str, Path]) -> None:
         known = (truth > 0) & (levels > 0)
         assert (frame.low.valid == known).all()
         assert np.abs(frame.low.depth - truth)[known].max() < 1e-6
-        assert frame.low.guessed == (name in ("named", "time stamps"))
+        assert frame.low.guessed == (name in GUESSED)
         if name in TRUSTED:
             assert frame.low.confidence is not None
             assert np.allclose(frame.low.confidence[known], levels[known] / 2)
@@ -65,7 +73,7 @@ def test_cameras_and_poses_are_those_of_the_recording(recording: tuple[str, Path
     name, path = recording
     pairs = find_frames(path).pairs
     frame = read_frame(pairs[1])
-    if name in ("named", "time stamps"):
+    if name in NO_CAMERA:
         assert frame.camera is None
         return
     assert frame.camera is not None
@@ -86,7 +94,7 @@ def test_results_and_clouds_need_nothing_but_the_recording(
 ) -> None:
     name, path = recording
     pair = find_frames(path).pairs[1]
-    cloud = name not in ("named", "time stamps", "tum")  # no camera; or one of 640×480
+    cloud = name not in (*NO_CAMERA, "tum")  # no camera; or one of 640×480
     frame = planned(pair, "a.npz", tmp_path / "unnamed", {}, False, cloud)
     answer = work_on(frame.job, upscaler)
     assert answer.error is None
