@@ -71,7 +71,8 @@ def check_unit(low: DepthMap) -> Iterator[Finding]:
     candidates = "; ".join(
         f"{fitting[scale]}: median {median * scale:.2g} m, --scale {scale:g}" for scale in ranked
     )
-    guess = f"read as {STORED_AS[low.scale]} the median would be {median * low.scale:.3g} m"
+    reading = f"read as {STORED_AS[low.scale]}"
+    guess = f"{reading} the median would be {median * low.scale:.3g} m"
     if low.scale in fitting:
         yield Finding(
             "unit-unsure",
@@ -82,6 +83,9 @@ def check_unit(low: DepthMap) -> Iterator[Finding]:
             {**numbers, "candidates": ranked},
         )
         return
+    if USUAL_MEDIAN[0] <= median * low.scale <= USUAL_MEDIAN[1]:  # the ends are what is odd
+        ends = f"{first * low.scale:.3g} to {last * low.scale:.3g} m"
+        guess = f"{reading} it would reach from {ends} (98 % of the pixels)"
     yield Finding(
         "unit",
         "warning",

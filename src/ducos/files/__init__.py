@@ -47,6 +47,6 @@ if TYPE_CHECKING:
     from ducos.files.points import Points, is_points, read_points
     from ducos.files.replacing import MADE_BY, check_replaced, is_ours
     from ducos.files.units import UNITS, given_meaning
-    from ducos.files.writing import Written, check_depth_output, write_depth
+    from ducos.files.writing import FARTHEST_PNG, Written, check_depth_output, write_depth
 else:
     __getattr__, __dir__, __all__ = doors(__name__)
