@@ -127,7 +127,7 @@ def test_points_are_spread_and_not_smeared(scene: tuple) -> None:
 
 
 def test_no_network_is_asked_unless_it_is_named(scene: tuple) -> None:
-    """From pixel to pixel is nearer to the ground truth than any network on top, and points stay."""
+    """From pixel to pixel is nearer to the ground truth than with a network, and points stay."""
     rgb, truth, low = scene
     ours = super_resolve(rgb, low)
     assert ours.model == "membrane"

@@ -86,9 +86,7 @@ class Result(Generic[Map]):
             _array(self.valid),
             unit=None if self.metric else "relative",
             # What is beyond a 16-bit file only because the result went beyond the measurements.
-            saturate=self.metric
-            and bool(metres.size)
-            and float(metres.max()) < FARTHEST_PNG + 1e-4,
+            saturate=self.metric and bool((metres < FARTHEST_PNG + 1e-4).all()),
             layers=layers,
             about={"model": self.model, "input_unit": self.note},
         )
