@@ -455,6 +455,7 @@ def wrong_arguments(kind: str, folder: Path) -> list[object]:
         return usual
     extra: dict[str, list[object]] = {
         "unknown suffix": ["--suffix", ".jpg"],
+        "steady": ["--temporal"],
         "unknown unit": ["--unit", "furlong"],
         "bad scale": ["--scale", "5000"],
         "no workers": ["--workers", "0"],
@@ -478,7 +479,8 @@ def wrong_arguments(kind: str, folder: Path) -> list[object]:
 
 
 WRONG = [
-    "no such folder", "no pairs", "results replace inputs", "out is a file", "unknown suffix",
+    "no such folder", "no pairs", "steady", "results replace inputs", "out is a file",
+    "unknown suffix",
     "unknown unit", "bad scale", "no workers", "bad tile", "bad shift", "unknown model",
     "model without weights", "manifest without depth", "manifest with unknown column",
     "manifest with a gap", "one name twice", "out elsewhere",
