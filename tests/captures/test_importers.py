@@ -1,10 +1,12 @@
 """Every importer, on a small recording in its real layout: units, holes, confidence, cameras."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from ducos.batch import run_batch
 from ducos.batch.run import planned
 from ducos.batch.worker import work_on
 from ducos.cameras import Camera
@@ -13,7 +15,7 @@ from ducos.captures.mkv import read_calibration
 from ducos.doctor import examine_recording
 from ducos.errors import InputError
 from ducos.files import read_colour, read_depth
-from ducos.upscaling import Upscaler
+from ducos.upscaling import Options, Upscaler
 from tests.captures import recordings as made
 from tests.captures.recordings import (
     APART,
@@ -255,3 +257,16 @@ def test_odometry_of_another_kind_is_refused(tmp_path: Path, text: str, words: s
     (path / "odometry.csv").write_text(text)
     with pytest.raises(InputError, match=words):
         find_frames(path)
+
+
+@pytest.mark.parametrize("kind", ["ros2", "mkv"])
+def test_a_frame_that_cannot_be_read_leaves_the_others_alone(kind: str, tmp_path: Path) -> None:
+    """A worker reads ahead in a thread of its own, to which an open recording belongs."""
+    pairs = find_frames(RECORDINGS[kind][1](tmp_path)).pairs
+    lost = replace(pairs[1], key=dict.fromkeys(pairs[1].key, 10**9))
+    options = Options(model="bicubic", shift="off")
+    summary = run_batch([pairs[0], lost, pairs[2]], tmp_path / "out", options=options)
+    assert summary.made == 2
+    (failure,) = summary.failures
+    assert "thread" not in failure.reason
+    assert "Error" not in failure.reason

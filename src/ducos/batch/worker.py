@@ -75,7 +75,7 @@ def serve(requests: IO[str], answers: IO[str]) -> None:
     upscaler = Upscaler(**{**settings, "threads": settings["threads"] or 1})
     print(json.dumps({"ready": True}), file=answers, flush=True)
 
-    def next_job() -> "tuple[Job, Frame | None] | None":
+    def next_job() -> "tuple[Job, Frame | Answer | None] | None":
         line = requests.readline()
         if not line:
             return None
@@ -106,10 +106,14 @@ def work_on(job: Job, upscaler: "Upscaler") -> Answer:
     return written(job, computed(job, None, upscaler))
 
 
-def read_ahead(job: Job, options: Options) -> "Frame | None":
-    """A frame before its turn. None: it is read in its turn, because it is large, or points; or
-    because it cannot be read, which is said then."""
-    from ducos.captures import read_frame
+def read_ahead(job: Job, options: Options) -> "Frame | Answer | None":
+    """A frame before its turn, or what is wrong with it.
+
+    None: it is read in its turn, because it is large, or points; or because it is a pair of files
+    of which one cannot be read, about which more is known then. Recordings that are one file are
+    open in the thread that reads ahead, and are left to it.
+    """
+    from ducos.captures import FrameRef, read_frame
     from ducos.files import is_points, picture_size, read_colour
 
     pair = pair_of(job)
@@ -120,12 +124,16 @@ def read_ahead(job: Job, options: Options) -> "Frame | None":
                 return None
             frame = read_frame(pair, options.unit, options.scale)
             return replace(frame, image=read_colour(frame.image))
-    except Exception:
-        return None
+    except Exception as problem:
+        return Answer(error=in_words(problem)) if isinstance(pair, FrameRef) else None
 
 
-def computed(job: Job, frame: "Frame | None", upscaler: "Upscaler") -> "Result[Any] | Answer":
-    """The result of a job, or what went wrong. frame: what it holds, if it was read already."""
+def computed(
+    job: Job, frame: "Frame | Answer | None", upscaler: "Upscaler"
+) -> "Result[Any] | Answer":
+    """The result of a job, or what went wrong. frame: what `read_ahead` gave."""
+    if isinstance(frame, Answer):
+        return frame
     try:
         if frame is not None:
             return frame_result(pair_of(job), upscaler, frame)
