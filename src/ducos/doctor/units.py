@@ -69,7 +69,7 @@ def check_unit(low: DepthMap) -> Iterator[Finding]:
             "all stored values are multiples of 5, as in files of 5000 per metre that were made of "
             "millimetres (TUM's recordings)",
             f"if so, pass --scale 0.0002 (median {metres}); if not, --unit mm",
-            numbers,
+            {**numbers, "candidates": [1 / 5000, 0.001]},
         )
         return
     fitting = {
