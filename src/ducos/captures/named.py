@@ -3,7 +3,7 @@
 Kinds of files are told by a word (color, rgb, image, depth, conf, mask, in any case) in the name or
 in the folder's name; the rest of the name is the id. Where no ids agree, numbers in the names do
 (`3_rgb`, `3_raw_depth`), or time stamps, nearest first; and one image beside one depth map is a
-pair whatever they are called. A folder of folders that each hold pairs is one recording, too.
+pair whatever they are called. A folder of folders that each hold one pair is a recording, too.
 A camera's file beside the frames is used if it can be read.
 """
 
@@ -54,9 +54,22 @@ def holds_pairs(path: Path) -> bool:
 
 
 def scenes(path: Path) -> list[Path]:
-    """Folders in this one that hold pairs, in order."""
+    """Folders in this one that hold one pair each, in order.
+
+    Several recordings side by side are not taken for one: they may be of several cameras.
+    """
     places = sorted((e for e in path.iterdir() if e.is_dir()), key=lambda e: in_order(e.name))
-    return [place for place in places if place.name[0] != "." and holds_pairs(place)]
+    return [place for place in places if place.name[0] != "." and is_scene(place)]
+
+
+def is_scene(place: Path) -> bool:
+    """Whether one colour image and one depth map lie in a folder, not in folders of their own."""
+    try:
+        found = by_kind(place)
+    except InputError:
+        return False
+    pair = [*found["colour"].values(), *found["depth"].values()]
+    return len(found["colour"]) == len(found["depth"]) == 1 and {p.parent for p in pair} == {place}
 
 
 def by_kind(folder: Path) -> dict[str, dict[str, Path]]:
@@ -105,15 +118,12 @@ class Named(Capture):
         if holds_pairs(self.path):
             return self.found_in(self.path)
         pairs: list[FrameRef] = []
-        alone: list[Failure] = []
         for place in scenes(self.path):
             found = self.found_in(place)
             for pair in found.pairs:
                 assert isinstance(pair, FrameRef)
-                out = place.name if len(found.pairs) == 1 else f"{place.name}/{pair.out}"
-                pairs.append(replace(pair, out=out))
-            alone += [replace(each, name=f"{place.name}/{each.name}") for each in found.unmatched]
-        return Found(list(pairs), "named", alone)
+                pairs.append(replace(pair, out=place.name))
+        return Found(list(pairs), "named", [])
 
     def found_in(self, place: Path) -> Found:
         """The pairs of one folder."""
