@@ -1,21 +1,28 @@
 """Throughput of `ducos batch` against the ideal: cores times the rate of one thread.
 
 The ideal is what one process with one thread makes when nothing is read or written: images and maps
-are in memory, results are thrown away. The batch reads PNG files and writes PNG files.
+are in memory, results are thrown away. The batch reads PNG files and writes PNG files. Batches with
+one worker and with all are made in turn, with the ideal measured between them.
 
-Printed twice: by the wall clock, which means something if the machine does nothing else; and by CPU
-time, the ideal's per frame over the batch's, which other work hardly changes. The CPU time of a
-batch is that of all its processes, without what their start takes: two batches, of a few frames and
-of all, are subtracted.
+Printed by the wall clock, which means something if the machine does nothing else, and by CPU time,
+the ideal's per frame over the batch's, which other work hardly changes. The CPU time of a batch is
+that of all its processes. "Once running" leaves out what a batch costs once: the start of the
+workers and, with `--shift check`, the look at some frames of the recording. It is the difference of
+two batches, of a few frames and of all.
 
-    python benchmarks/batch.py [--frames 50] [--workers 2] [--model NAME] [--size 640x480]
+    python benchmarks/batch.py [--frames 50] [--workers 2] [--rounds 3] [--model NAME]
+                               [--size 640x480] [--shift check]
 """
 
 import argparse
+import os
 import resource
 import tempfile
 import time
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from statistics import median
 
 import numpy as np
 import torch
@@ -24,7 +31,7 @@ from PIL import Image
 from ducos.batch import run_batch
 from ducos.data.shapes import Shapes
 from ducos.degrade.resampling import area
-from ducos.files import find_pairs
+from ducos.files import FramePair, find_pairs
 from ducos.upscaling import Options, Upscaler
 
 
@@ -46,7 +53,7 @@ def write_frames(folder: Path, count: int, size: tuple[int, int]) -> None:
 
 def one_thread(folder: Path, options: Options, count: int) -> tuple[float, float]:
     """Seconds per frame of one thread, nothing read, nothing written: wall, CPU."""
-    upscaler = Upscaler(options.model, threads=1, shift=(0, 0))
+    upscaler = Upscaler(options.model, threads=1, shift="off")
     pairs = find_pairs(folder).pairs[:count]
     held = [
         (np.asarray(Image.open(pair.rgb)), np.asarray(Image.open(pair.depth))) for pair in pairs
@@ -65,47 +72,72 @@ def cpu_seconds() -> float:
     return sum(each.ru_utime + each.ru_stime for each in used)
 
 
+@dataclass
+class Made:
+    """What a batch took. steady: seconds per frame without the first one of each worker."""
+
+    wall: float
+    cpu: float
+    steady: float
+
+
+def batch(pairs: Sequence[FramePair], options: Options, workers: int) -> Made:
+    """One whole batch into a folder of its own."""
+    moments: list[float] = []
+    cpu, began = cpu_seconds(), time.perf_counter()
+    with tempfile.TemporaryDirectory() as out:
+        run_batch(
+            pairs,
+            out,
+            options=options,
+            workers=workers,
+            progress=lambda _: moments.append(time.perf_counter()),
+        )
+    wall, cpu = time.perf_counter() - began, cpu_seconds() - cpu
+    steady = moments[workers:]  # the first call comes before the first frame
+    each = (steady[-1] - steady[0]) / max(1, len(steady) - 1)
+    return Made(wall, cpu, each)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--frames", type=int, default=50)
     parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--model")
     parser.add_argument("--size", default="640x480")
+    parser.add_argument("--shift", default="check", help="as of `ducos batch`; off: nobody looks")
     given = parser.parse_args()
     width, height = (int(side) for side in given.size.split("x"))
-    options = Options(model=given.model, shift=(0, 0))
+    options = Options(model=given.model, shift=given.shift)
+    teams = sorted({1, given.workers})
+    alone: list[tuple[float, float]] = []
+    few: dict[int, list[Made]] = {workers: [] for workers in teams}
+    whole: dict[int, list[Made]] = {workers: [] for workers in teams}
     with tempfile.TemporaryDirectory() as place:
-        folder = Path(place) / "in"
-        folder.mkdir()
-        write_frames(folder, given.frames, (width, height))
-        few = min(2 * given.workers, given.frames)
-        pairs = find_pairs(folder).pairs
-        cpu = cpu_seconds()
-        run_batch(pairs[:few], Path(place) / "few", options=options, workers=given.workers)
-        start = cpu_seconds() - cpu
-        before = one_thread(folder, options, min(8, given.frames))
-        moments: list[float] = []
-        cpu = cpu_seconds()
-        run_batch(
-            pairs,
-            Path(place) / "out",
-            options=options,
-            workers=given.workers,
-            progress=lambda _: moments.append(time.perf_counter()),
-        )
-        frame_cpu = (cpu_seconds() - cpu - start) / max(1, given.frames - few)
-        after = one_thread(folder, options, min(8, given.frames))
-        alone, alone_cpu = ((a + b) / 2 for a, b in zip(before, after))
-        ideal = given.workers / alone
-        whole = given.frames / (moments[-1] - moments[0])
-        # Without the first frame of each worker, which waits for its start and its model.
-        steady = moments[given.workers :]
-        rate = (len(steady) - 1) / (steady[-1] - steady[0])
-    print(f"ideal {ideal:.2f} frames/s: {given.workers} workers times one thread")
-    print(f"batch {rate:.2f} frames/s once running: {rate / ideal:.2f} of the ideal")
-    print(f"batch {whole:.2f} frames/s with starting the workers: {whole / ideal:.2f} of the ideal")
-    print(f"CPU {alone_cpu:.3f} s per frame in memory, {frame_cpu:.3f} s in the batch: ", end="")
-    print(f"{alone_cpu / frame_cpu:.2f} of the ideal")
+        write_frames(Path(place), given.frames, (width, height))
+        pairs = find_pairs(place).pairs
+        for _ in range(given.rounds):
+            for workers in teams:
+                alone.append(one_thread(Path(place), options, min(8, given.frames)))
+                few[workers].append(batch(pairs[: 4 * workers], options, workers))
+                whole[workers].append(batch(pairs, options, workers))
+    wall, cpu = (median(each) for each in zip(*alone))
+    load = os.getloadavg()[0] if hasattr(os, "getloadavg") else float("nan")
+    print(f"one thread, in memory: {cpu:.3f} CPU s per frame, {1 / wall:.2f} frames/s by the clock")
+    print(f"medians of {given.rounds} rounds, load of the machine at the end {load:.1f}")
+    for workers in teams:
+        ideal = workers / wall
+        made, more = whole[workers], given.frames - 4 * workers
+        rate = given.frames / median(each.wall for each in made)
+        steady = 1 / median(each.steady for each in made)
+        spent = median(each.cpu for each in made) / given.frames
+        once = median((m.cpu - f.cpu) / more for m, f in zip(made, few[workers]))
+        print(f"{workers} workers, {given.frames} frames:")
+        print(f"  CPU   {once:.3f} s per frame once running: {cpu / once:.2f} of the ideal")
+        print(f"  CPU   {spent:.3f} s per frame with all that is done once: {cpu / spent:.2f}")
+        print(f"  clock {steady:.2f} frames/s once running: {steady / ideal:.2f} of {ideal:.2f}")
+        print(f"  clock {rate:.2f} frames/s from start to end: {rate / ideal:.2f}")
 
 
 if __name__ == "__main__":

@@ -9,9 +9,10 @@ metres), means over the images, for
   bicubic    points averaged in cells as large as the points lie apart, empty cells filled smoothly
              (`resize.continued`), bicubic to full size,
   inpainted  OpenCV's fast marching (Telea) over everything between the points,
-  raw        the network on the mostly empty map, as before points were spread,
-  membrane   `upscaling.densify` alone, bicubic to full size,
-  ducos      `super_resolve`, which spreads the points first.
+  raw        the network on the mostly empty map,
+  membrane   the points spread over a grid (`densify.densified`), bicubic to full size,
+  network    `super_resolve` with the network named: it goes on from that grid,
+  ducos      `super_resolve`: the same grid, then from pixel to pixel of the image.
 """
 
 import argparse
@@ -59,12 +60,14 @@ def estimates(low: DepthMap, rgb: np.ndarray, upscaler: Upscaler) -> dict[str, n
     rows, columns = distance_transform_edt(~low.valid, return_distances=False, return_indices=True)
     # What the network did before: a map that does not say that it is points.
     raw = type("AsItWas", (DepthMap,), {"is_scattered": False})(**vars(low))
+    named = str(upscaler.options.chosen_model)
     return {
         "nearest": low.depth[rows, columns],
         "bicubic": bicubic_of(low),
         "inpainted": cv2.inpaint(low.depth, (~low.valid).astype(np.uint8), 3, cv2.INPAINT_TELEA),
         "raw": upscaler(rgb, raw).depth,
         "membrane": enlarged(densified(low, rgb).depth, low.depth.shape),
+        "network": Upscaler(named, threads=1, shift="off")(rgb, replace(low)).depth,
         "ducos": upscaler(rgb, replace(low)).depth,
     }
 

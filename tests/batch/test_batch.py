@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections import deque
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +16,10 @@ from PIL import Image
 
 from ducos import files
 from ducos.batch import Summary, run_batch
+from ducos.batch.journal import Record
+from ducos.batch.run import Frame
+from ducos.batch.team import Worker
+from ducos.batch.worker import Job
 from ducos.doctor import examine_recording
 from ducos.doctor.rig import spread_out
 from ducos.errors import InputError
@@ -25,6 +30,7 @@ from tests.commands import ducos, ducos_here
 from tests.doctor.test_doctor import moved_pair
 
 BICUBIC = Options(model="bicubic")
+NO_RECORD = Record("", {}, {}, {})
 
 
 def write_pair(rgb: Path, depth: Path, seed: int = 0, size: tuple[int, int] = (24, 32)) -> None:
@@ -371,9 +377,9 @@ def worker_processes() -> list[int]:
 
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc to find the worker")
-def test_a_dead_worker_costs_one_frame(tmp_path: Path) -> None:
+def test_a_worker_killed_once_costs_no_frame(tmp_path: Path) -> None:
     """Frames take about a second, so a worker is in the middle of one soon after the last."""
-    pairs = [FramePair(RGB, LOW, f"{number}") for number in range(3)]
+    pairs = [FramePair(RGB, LOW, f"{number}") for number in range(4)]
     killed = []
 
     def kill_once(summary: Summary) -> None:
@@ -385,10 +391,49 @@ def test_a_dead_worker_costs_one_frame(tmp_path: Path) -> None:
 
     summary = run_batch(pairs, tmp_path / "out", workers=1, progress=kill_once)
     assert len(killed) == 1
-    assert [failure.name for failure in summary.failures] == ["1.png"]
-    assert "was killed" in summary.failures[0].reason
-    assert set(results(tmp_path / "out")) == {"0.png", "2.png"}
+    assert summary.failures == []
+    assert set(results(tmp_path / "out")) == {f"{number}.png" for number in range(4)}
     assert worker_processes() == []
+
+
+class Cursed(Worker):
+    """A worker whose process dies whenever it is given one certain job."""
+
+    def send(self, job: Job) -> None:
+        super().send(job)
+        if Path(job.out).name == "bad.png":
+            assert self.process is not None
+            self.process.kill()
+
+
+def test_a_frame_over_which_workers_die_fails_alone(tmp_path: Path) -> None:
+    """The worker held another frame, too: it is not to blame, and neither are those after it."""
+    frames = deque(
+        Frame(Job(str(RGB), str(LOW), None, None, str(tmp_path / name), None), {}, NO_RECORD)
+        for name in ("0.png", "bad.png", "1.png", "2.png", "3.png")
+    )
+    worker = Cursed(BICUBIC, seconds=100)
+    try:
+        answers = worker.answers(lambda busy: frames.popleft() if frames else None)
+        said = {Path(frame.job.out).name: answer.error for frame, answer in answers}
+    finally:
+        worker.close()
+    assert list(said) == ["0.png", "bad.png", "1.png", "2.png", "3.png"]
+    assert "was killed" in str(said.pop("bad.png"))
+    assert set(said.values()) == {None}
+
+
+def test_the_last_frames_are_for_idle_workers(tmp_path: Path) -> None:
+    """Nobody takes a second frame while another worker has none."""
+    pairs = [FramePair(RGB, LOW, f"{number}") for number in range(2)]
+    seen: list[int] = []
+
+    def look(summary: Summary) -> None:
+        if summary.made == 1:
+            seen.append(len(worker_processes()))
+
+    summary = run_batch(pairs, tmp_path / "out", options=BICUBIC, workers=2, progress=look)
+    assert (summary.made, seen) == (2, [2])
 
 
 # Usage
@@ -410,6 +455,7 @@ def wrong_arguments(kind: str, folder: Path) -> list[object]:
         return usual
     extra: dict[str, list[object]] = {
         "unknown suffix": ["--suffix", ".jpg"],
+        "steady": ["--temporal"],
         "unknown unit": ["--unit", "furlong"],
         "bad scale": ["--scale", "5000"],
         "no workers": ["--workers", "0"],
@@ -433,7 +479,8 @@ def wrong_arguments(kind: str, folder: Path) -> list[object]:
 
 
 WRONG = [
-    "no such folder", "no pairs", "results replace inputs", "out is a file", "unknown suffix",
+    "no such folder", "no pairs", "steady", "results replace inputs", "out is a file",
+    "unknown suffix",
     "unknown unit", "bad scale", "no workers", "bad tile", "bad shift", "unknown model",
     "model without weights", "manifest without depth", "manifest with unknown column",
     "manifest with a gap", "one name twice", "out elsewhere",

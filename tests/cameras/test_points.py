@@ -126,6 +126,31 @@ def test_points_are_spread_and_not_smeared(scene: tuple) -> None:
     assert np.array_equal(kept.valid, low.valid)
 
 
+def test_no_network_is_asked_unless_it_is_named(scene: tuple) -> None:
+    """From pixel to pixel is nearer to the ground truth than with a network, and points stay."""
+    rgb, truth, low = scene
+    ours = super_resolve(rgb, low)
+    assert ours.model == "membrane"
+    named = super_resolve(rgb, low, model="ducos-tiny")
+    assert named.model.startswith("ducos-tiny")
+    error, other = (np.sqrt(np.square(each.depth - truth).mean()) for each in (ours, named))
+    assert error < other
+    assert np.abs(ours.depth - low.depth)[low.valid].max() < 0.05
+    assert low.depth[low.valid].min() <= ours.depth.min() <= ours.depth.max() <= 1.001 * truth.max()
+
+
+@pytest.mark.parametrize("shift", ["off", (3, -2)])
+def test_points_of_a_coarse_map_lie_in_the_middle_of_its_pixels(shift: object) -> None:
+    """Also moved: the result is moved back onto the image."""
+    rgb = np.full((48, 64, 3), 0.5, np.float32)
+    depth = np.zeros((24, 32), np.float32)
+    depth[6, 8], depth[18, 24] = 1, 3
+    result = super_resolve(rgb, DepthMap(depth, depth > 0, "m", 1.0, ""), shift=shift)
+    right, down = (0, 0) if shift == "off" else shift
+    assert result.depth[13 - down, 17 - right] == pytest.approx(1, abs=0.05)
+    assert result.depth[37 - down, 49 - right] == pytest.approx(3, abs=0.05)
+
+
 def test_a_map_with_holes_is_no_set_of_points() -> None:
     plane = np.zeros((60, 80), np.float32)
     plane[20:34, 20:40] = 2  # one object of 6 %

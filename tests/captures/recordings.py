@@ -104,6 +104,34 @@ def stamped(place: Path) -> Path:
     return place
 
 
+def scenes(place: Path) -> Path:
+    """A folder of each frame, as examples of networks come: no word agrees, and a picture of the
+    depth lies beside it."""
+    for n in range(FRAMES):
+        save(place / str(n) / "rgb.png", colours(n))
+        save(place / str(n) / "raw_depth.png", steps(n))
+        save(place / str(n) / "raw_depth_color.png", colours(n))
+        np.savetxt(place / str(n) / "intrinsics.txt", K)
+    return place
+
+
+def pgm(path: Path, image: np.ndarray) -> None:
+    """16 bits, the higher byte first."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    head = f"P5\n# of a Kinect\n{image.shape[1]} {image.shape[0]}\n65535\n".encode()
+    path.write_bytes(head + image.astype(">u2").tobytes())
+
+
+def numbered(place: Path) -> Path:
+    """Only the numbers agree; depth as PGM, the camera beside it in somebody's own words."""
+    for n in range(FRAMES):
+        save(place / f"rgb_{n}.png", colours(n))
+        pgm(place / f"raw_depth_{n}.pgm", steps(n))
+    words = {"img_width": W, "img_height": H, "fx": FX, "fy": FX, "x_offset": CX, "y_offset": CY}
+    (place / "camera_params.json").write_text(json.dumps(words))
+    return place
+
+
 def tum(place: Path) -> Path:
     rgb, depth, truth = [], [], []
     for n in range(FRAMES):
@@ -461,6 +489,8 @@ def realsense(place: Path) -> Path:
 RECORDINGS: dict[str, tuple[str, Callable[[Path], Path]]] = {
     "named": ("named", named),
     "time stamps": ("named", stamped),
+    "scenes": ("named", scenes),
+    "numbers": ("named", numbered),
     "tum": ("tum", tum),
     "7scenes": ("7scenes", seven_scenes),
     "scannet": ("scannet", scannet),
@@ -479,7 +509,10 @@ RECORDINGS: dict[str, tuple[str, Callable[[Path], Path]]] = {
 }
 """Name -> layout it is to be recognised as, and what writes it into a folder."""
 
+GUESSED = ("named", "time stamps", "scenes", "numbers")  # units
+NO_CAMERA = ("named", "time stamps")
 TRUSTED = ("3dscanner", "stray", "record3d", "arkitscenes")
 POSED = ("tum", "7scenes", "rendered", "scannet", "sens", "redwood", *TRUSTED)
 APART = ("mkv", "ros1", "ros2", "mcap", "realsense")
-EXACT_COLOURS = ("named", "tum", "7scenes", "ros1", "mcap", "realsense", "arkitscenes")
+EXACT_COLOURS = ("named", "scenes", "numbers", "tum", "7scenes", "ros1", "mcap", "realsense",
+                 "arkitscenes")  # fmt: skip

@@ -1,10 +1,12 @@
 """Every importer, on a small recording in its real layout: units, holes, confidence, cameras."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from ducos.batch import run_batch
 from ducos.batch.run import planned
 from ducos.batch.worker import work_on
 from ducos.cameras import Camera
@@ -13,9 +15,17 @@ from ducos.captures.mkv import read_calibration
 from ducos.doctor import examine_recording
 from ducos.errors import InputError
 from ducos.files import read_colour, read_depth
-from ducos.upscaling import Upscaler
+from ducos.upscaling import Options, Upscaler
 from tests.captures import recordings as made
-from tests.captures.recordings import APART, EXACT_COLOURS, POSED, RECORDINGS, TRUSTED
+from tests.captures.recordings import (
+    APART,
+    EXACT_COLOURS,
+    GUESSED,
+    NO_CAMERA,
+    POSED,
+    RECORDINGS,
+    TRUSTED,
+)
 from tests.commands import ducos, ducos_here
 
 
@@ -50,7 +60,7 @@ def test_frames_are_read_as_they_were(recording: tuple[str, Path]) -> None:
         known = (truth > 0) & (levels > 0)
         assert (frame.low.valid == known).all()
         assert np.abs(frame.low.depth - truth)[known].max() < 1e-6
-        assert frame.low.guessed == (name in ("named", "time stamps"))
+        assert frame.low.guessed == (name in GUESSED)
         if name in TRUSTED:
             assert frame.low.confidence is not None
             assert np.allclose(frame.low.confidence[known], levels[known] / 2)
@@ -65,7 +75,7 @@ def test_cameras_and_poses_are_those_of_the_recording(recording: tuple[str, Path
     name, path = recording
     pairs = find_frames(path).pairs
     frame = read_frame(pairs[1])
-    if name in ("named", "time stamps"):
+    if name in NO_CAMERA:
         assert frame.camera is None
         return
     assert frame.camera is not None
@@ -86,7 +96,7 @@ def test_results_and_clouds_need_nothing_but_the_recording(
 ) -> None:
     name, path = recording
     pair = find_frames(path).pairs[1]
-    cloud = name not in ("named", "time stamps", "tum")  # no camera; or one of 640×480
+    cloud = name not in (*NO_CAMERA, "tum")  # no camera; or one of 640×480
     frame = planned(pair, "a.npz", tmp_path / "unnamed", {}, False, cloud)
     answer = work_on(frame.job, upscaler)
     assert answer.error is None
@@ -247,3 +257,16 @@ def test_odometry_of_another_kind_is_refused(tmp_path: Path, text: str, words: s
     (path / "odometry.csv").write_text(text)
     with pytest.raises(InputError, match=words):
         find_frames(path)
+
+
+@pytest.mark.parametrize("kind", ["ros2", "mkv"])
+def test_a_frame_that_cannot_be_read_leaves_the_others_alone(kind: str, tmp_path: Path) -> None:
+    """A worker reads ahead in a thread of its own, to which an open recording belongs."""
+    pairs = find_frames(RECORDINGS[kind][1](tmp_path)).pairs
+    lost = replace(pairs[1], key=dict.fromkeys(pairs[1].key, 10**9))
+    options = Options(model="bicubic", shift="off")
+    summary = run_batch([pairs[0], lost, pairs[2]], tmp_path / "out", options=options)
+    assert summary.made == 2
+    (failure,) = summary.failures
+    assert "thread" not in failure.reason
+    assert "Error" not in failure.reason

@@ -15,7 +15,8 @@ import numpy as np
 import pytest
 
 from ducos.batch import run_batch
-from ducos.batch.worker import Job, Worker
+from ducos.batch.team import Worker
+from ducos.batch.worker import Job
 from ducos.cameras import read_camera
 from ducos.errors import InputError
 from ducos.example import LOW, RGB

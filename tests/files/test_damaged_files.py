@@ -78,6 +78,12 @@ def pfm_files(depth: np.ndarray, whole: np.ndarray, colour: np.ndarray) -> list[
     return [b"Pf\n23 37\n-1.0\n" + depth.tobytes(), b"Pf 23 37 1\n" + depth.astype(">f4").tobytes()]
 
 
+def pgm_files(depth: np.ndarray, whole: np.ndarray, colour: np.ndarray) -> list[bytes]:
+    head = f"P5\n# a\n{whole.shape[1]} {whole.shape[0]}\n".encode()
+    small = (depth / depth.max() * 255).astype(np.uint8)
+    return [head + b"65535\n" + whole.astype(">u2").tobytes(), head + b"255 " + small.tobytes()]
+
+
 def tiff_files(depth: np.ndarray, whole: np.ndarray, colour: np.ndarray) -> list[bytes]:
     import tifffile
 
@@ -141,6 +147,7 @@ GOOD_FILES = {
     "npy": npy_files,
     "npz": npz_files,
     "pfm": pfm_files,
+    "pgm": pgm_files,
     "tiff": tiff_files,
     "exr": exr_files,
     "hdf5": hdf5_files,
@@ -285,8 +292,9 @@ def test_deeply_nested_npy_header() -> None:
     space=st.sampled_from([" ", "\n", "\t", "", "\r\n"]),
     data=st.binary(max_size=400),
 )
-def test_any_pfm_header(fields: list, space: str, data: bytes) -> None:
-    refused_or_read(("Pf" + space + space.join(fields) + space).encode() + data)
+def test_any_pfm_or_pgm_header(fields: list, space: str, data: bytes) -> None:
+    for kind in ("Pf", "P5", "P5\n#"):
+        refused_or_read((kind + space + space.join(fields) + space).encode() + data)
 
 
 @settings(deadline=None, max_examples=100)

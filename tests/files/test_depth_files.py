@@ -489,6 +489,17 @@ def test_pfm_of_both_byte_orders(tmp_path: Path, order: str) -> None:
     assert back.valid.tolist() == [[True, True], [True, False]]
 
 
+@pytest.mark.parametrize("largest", [5000, 65535])
+def test_pgm_is_not_stretched(tmp_path: Path, largest: int) -> None:
+    """Millimetres stay millimetres, whatever the header states as the largest value."""
+    steps = np.array([[1000, 2000, 0], [3000, 4000, 5000]], ">u2")
+    head = f"P5 # by hand\n3\n2 {largest}\n".encode()
+    (tmp_path / "a.pgm").write_bytes(head + steps.tobytes())
+    back = read_depth(tmp_path / "a.pgm", unit="mm")
+    np.testing.assert_allclose(back.depth, steps / 1000)
+    assert back.valid.sum() == 5
+
+
 def test_the_content_decides_not_the_suffix(tmp_path: Path) -> None:
     np.save(tmp_path / "a.npy", scene()[0])
     (tmp_path / "a.npy").rename(tmp_path / "a.png")

@@ -7,12 +7,11 @@ import tempfile
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Generator, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future
 from contextlib import closing, contextmanager
 from dataclasses import asdict, astuple, dataclass, field, fields, replace
 from pathlib import Path, PurePosixPath
-from queue import SimpleQueue
 from typing import Any
 
 from ducos import __version__
@@ -29,7 +28,8 @@ from ducos.batch.journal import (
 )
 from ducos.batch.ray_engine import Cluster, ray_answers
 from ducos.batch.storage import Places, Returns, at_hand, used_often
-from ducos.batch.worker import Answer, Job, Worker
+from ducos.batch.team import local_answers
+from ducos.batch.worker import Answer, Job
 from ducos.captures import FrameRef, read_frame
 from ducos.doctor import Correction
 from ducos.errors import InputError
@@ -146,7 +146,12 @@ def run_batch(
     with at_hand(places, inputs_of(spread_out(pairs))):
         if cloud:
             check_clouds(pairs, names, options)
-        shift, doubts = rig_shift(pairs, options.shift, options.unit, options.scale)
+        # What nothing depends on is looked at beside the work, unless files come and go there.
+        beside = options.shift == "check" and places is None
+        shift, doubts = Correction(), list[str]()
+        if not beside:
+            shift, doubts = rig_shift(pairs, options.shift, options.unit, options.scale)
+    looked = in_thread(rig_shift, pairs, "check", options.unit, options.scale) if beside else None
     options = replace(options, shift=(shift.x, shift.y))
     settings = settings_of(options)
     try:
@@ -162,11 +167,7 @@ def run_batch(
             folder if returns is None else returns.store.address,
             len(pairs) + len(unmatched),
             failures=list(unmatched),
-            shift=shift,
         )
-        summary.warnings += doubts
-        if shift.warns:
-            summary.warnings.append(shift.note)
         if journal.damaged:
             summary.warnings.append(
                 f"{len(journal.damaged)} lines of {journal.path} were damaged and are now in "
@@ -190,7 +191,7 @@ def run_batch(
             progress(summary)
         ordered = in_buckets(to_do)
         engine = (
-            answers(ordered, options, workers, timeout)
+            local_answers(ordered, options, workers, timeout)
             if cluster is None
             else ray_answers(ordered, options, workers, cluster, timeout)
         )
@@ -207,6 +208,10 @@ def run_batch(
                         returns.keep()
                 if progress:
                     progress(summary)
+        if looked is not None:
+            shift, doubts = looked.result()
+        summary.shift = shift
+        summary.warnings += [*doubts, *([shift.note] if shift.warns else [])]
         account_units(summary, journal, names, options)
         if summary.failures:
             write_failures(folder / FAILURES, summary.failures)
@@ -372,31 +377,18 @@ def _size(path: str) -> tuple[int, int]:
 # The work
 
 
-def answers(
-    frames: list[Frame], options: Options, workers: int, timeout: float
-) -> Generator[tuple[Frame, Answer], None, None]:
-    """Each frame with its worker's answer, as they come."""
-    team = [Worker(options, timeout) for _ in range(min(workers, len(frames)))]
-    idle: SimpleQueue[Worker] = SimpleQueue()
-    for worker in team:
-        idle.put(worker)
+def in_thread(work: Callable[..., Any], *told: Any) -> Future[Any]:
+    """Begin a call that need not come to its end if this process does not."""
+    future: Future[Any] = Future()
 
-    def ask(frame: Frame) -> Answer:
-        worker = idle.get()
+    def run() -> None:
         try:
-            return worker.ask(frame.job)
-        finally:
-            idle.put(worker)
+            future.set_result(work(*told))
+        except BaseException as problem:
+            future.set_exception(problem)
 
-    pool = ThreadPoolExecutor(max(1, len(team)))  # threads only wait, the work is elsewhere
-    try:
-        running = {pool.submit(ask, frame): frame for frame in frames}
-        for future in as_completed(running):
-            yield running[future], future.result()
-    finally:
-        pool.shutdown(wait=False, cancel_futures=True)
-        for worker in team:
-            worker.close()
+    threading.Thread(target=run, daemon=True).start()
+    return future
 
 
 def publish(frame: Frame, answer: Answer, journal: Journal) -> str | None:

@@ -1,24 +1,22 @@
-"""A process that super-resolves pairs, and the parent's end of it.
+"""A process that super-resolves pairs; `team` is the parent's end of it.
 
-They talk in JSON lines over pipes: options in, "ready" back, then job in, answer back, until the
-pipe closes. So a worker ends with its parent however that ends, and the parent notices at once
-when a worker dies. A fresh interpreter, not a fork: torch's threads do not survive forking.
+They talk in JSON lines over pipes: options in, "ready" back, then jobs in, answers back in the same
+order, until the pipe closes. So a worker ends with its parent however that ends, and the parent
+notices at once when a worker dies. A fresh interpreter, not a fork: torch's threads do not survive
+forking.
 """
 
 import json
 import os
 import signal
-import subprocess
 import sys
-import tempfile
-import threading
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from ducos.batch.storage import Places, at_hand, send
-from ducos.children import ONE_THREAD, environment, python_module
 from ducos.errors import InputError
 from ducos.upscaling import Options
 
@@ -26,6 +24,10 @@ if TYPE_CHECKING:
     from ducos.captures import Frame
     from ducos.files import FramePair
     from ducos.upscaling import Result, Upscaler
+
+MOST_AHEAD = 4_000_000
+"""Pixels of an image: larger frames are read, computed and written one after another, since each
+takes a gigabyte."""
 
 
 @dataclass(frozen=True)
@@ -62,130 +64,120 @@ class Answer:
     sent: dict[str, tuple[str, int]] = field(default_factory=dict)
 
 
-class Worker:
-    """The parent's end. A process that died is replaced when the next job comes.
-
-    seconds: that an answer may take; one that does not come, also because the process was stopped,
-    ends the process.
-    """
-
-    def __init__(self, options: Options, seconds: float):
-        self.options = options
-        self.seconds = seconds
-        self.late = False
-        self.process: subprocess.Popen[str] | None = None
-        self.errors: IO[bytes] | None = None
-        self.closed = False
-
-    def ask(self, job: Job) -> Answer:
-        """Have a pair super-resolved; a death on the way is an answer like any other."""
-        if self.process is None or self.process.poll() is not None:
-            self._start()
-        answer = self._exchange(asdict(job))
-        return Answer(**answer) if answer else Answer(error=self._cause_of_death())
-
-    def close(self) -> None:
-        """End the process at once; whoever waits for its answer gets one."""
-        self.closed = True
-        if self.process is not None:
-            self.process.kill()
-            self.process.wait()
-
-    def _start(self) -> None:
-        self.errors = tempfile.TemporaryFile()  # noqa: SIM115, lives as long as the process
-        self.process = subprocess.Popen(
-            python_module("ducos.batch.worker"),
-            env=environment(ONE_THREAD),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=self.errors,
-            text=True,
-            encoding="utf-8",
-        )
-        if self.closed:  # meanwhile, by another thread
-            self.process.kill()
-        if not self._exchange(self.options.plain()):
-            raise InputError(
-                f"a worker could not start: {self._cause_of_death()}; with fewer --workers each "
-                "has more memory"
-            )
-
-    def _exchange(self, message: dict[str, Any]) -> dict[str, Any] | None:
-        """Send a line and wait for one; None if the process is dead."""
-        assert self.process is not None
-        assert self.process.stdin is not None
-        assert self.process.stdout is not None
-        clock = threading.Timer(self.seconds, self._give_up, [self.process])
-        clock.daemon = True
-        clock.start()
-        try:
-            self.process.stdin.write(json.dumps(message) + "\n")
-            self.process.stdin.flush()
-            answer: dict[str, Any] = json.loads(self.process.stdout.readline())
-        except (OSError, ValueError):
-            return None
-        finally:
-            clock.cancel()
-        return answer
-
-    def _give_up(self, process: "subprocess.Popen[str]") -> None:
-        self.late = True
-        process.kill()  # also ends a process that is stopped
-
-    def _cause_of_death(self) -> str:
-        assert self.process is not None
-        assert self.errors is not None
-        try:
-            code = self.process.wait(timeout=10)
-        except subprocess.TimeoutExpired:  # it closed its pipe and goes on
-            self.process.kill()
-            code = self.process.wait()
-        if self.late:
-            self.late = False
-            return f"it took longer than {self.seconds:g} s and was given up; see --timeout"
-        if code == -signal.SIGKILL:
-            return "its process was killed, as happens when memory runs out; try fewer --workers"
-        self.errors.seek(0)
-        said = self.errors.read()[-2000:].decode(errors="replace").strip().splitlines()
-        name = f"signal {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
-        return f"its process ended with {name}" + (f": {said[-1]}" if said else "")
-
-
 def serve(requests: IO[str], answers: IO[str]) -> None:
-    """The process's own end: answer requests until they end."""
+    """The process's own end: answer requests, in their order, until they end.
+
+    While a frame is computed, a thread reads the next one and another writes the last one.
+    """
     from ducos.upscaling import Upscaler
 
     settings = json.loads(requests.readline())
     upscaler = Upscaler(**{**settings, "threads": settings["threads"] or 1})
     print(json.dumps({"ready": True}), file=answers, flush=True)
-    for line in requests:
-        answer = work_on(Job(**json.loads(line)), upscaler)
-        print(json.dumps(asdict(answer)), file=answers, flush=True)
+
+    def next_job() -> "tuple[Job, Frame | Answer | None] | None":
+        line = requests.readline()
+        if not line:
+            return None
+        job = Job(**json.loads(line))
+        return job, read_ahead(job, upscaler.options)
+
+    def finish(job: Job, made: "Result[Any] | Answer") -> None:
+        print(json.dumps(asdict(written(job, made))), file=answers, flush=True)
+
+    with ThreadPoolExecutor(1) as reader, ThreadPoolExecutor(1) as writer:
+        coming = reader.submit(next_job)
+        finishing: Future[None] | None = None
+        while (job_and_frame := coming.result()) is not None:
+            coming = reader.submit(next_job)
+            made = computed(*job_and_frame, upscaler)
+            if finishing is not None:
+                finishing.result()
+            finishing = writer.submit(finish, job_and_frame[0], made)
+            if not isinstance(made, Answer) and made.depth.size > MOST_AHEAD:
+                finishing.result()
+            del made  # the writer's alone: it need not live as long as the next one is computed
+        if finishing is not None:
+            finishing.result()
 
 
 def work_on(job: Job, upscaler: "Upscaler") -> Answer:
     """Super-resolve one pair; whatever goes wrong with it must not end the process."""
-    places = None if job.places is None else Places(**job.places)
+    return written(job, computed(job, None, upscaler))
+
+
+def read_ahead(job: Job, options: Options) -> "Frame | Answer | None":
+    """A frame before its turn, or what is wrong with it.
+
+    None: it is read in its turn, because it is large, or points; or because it is a pair of files
+    of which one cannot be read, about which more is known then. Recordings that are one file are
+    open in the thread that reads ahead, and are left to it.
+    """
+    from ducos.captures import FrameRef, read_frame
+    from ducos.files import is_points, picture_size, read_colour
+
+    pair = pair_of(job)
     try:
-        with at_hand(places, (job.rgb, job.depth, job.mask, job.confidence)):
-            result = result_of(job, upscaler)
+        with at_hand(places_of(job), inputs_of(job)):
+            width, height = picture_size(pair.rgb) or (0, 0)
+            if is_points(pair.depth) or width * height > MOST_AHEAD:
+                return None
+            frame = read_frame(pair, options.unit, options.scale)
+            return replace(frame, image=read_colour(frame.image))
+    except Exception as problem:
+        return Answer(error=in_words(problem)) if isinstance(pair, FrameRef) else None
+
+
+def computed(
+    job: Job, frame: "Frame | Answer | None", upscaler: "Upscaler"
+) -> "Result[Any] | Answer":
+    """The result of a job, or what went wrong. frame: what `read_ahead` gave."""
+    if isinstance(frame, Answer):
+        return frame
+    try:
+        if frame is not None:
+            return frame_result(pair_of(job), upscaler, frame)
+        with at_hand(places_of(job), inputs_of(job)):
+            return frame_result(pair_of(job), upscaler)
+    except Exception as problem:
+        return Answer(error=in_words(problem))
+
+
+def written(job: Job, made: "Result[Any] | Answer") -> Answer:
+    """Write what a job asks for under the temporary names."""
+    if isinstance(made, Answer):
+        return made
+    try:
         if job.names:  # a machine that has not seen the folder yet
             Path(job.out).parent.mkdir(parents=True, exist_ok=True)
-        result.save(job.out)
+        made.save(job.out)
         if job.preview:
-            result.preview(job.preview)
+            made.preview(job.preview)
         if job.cloud:
-            result.cloud().save(job.cloud)
-        sent = send(places, job.names)
-    except InputError as problem:
-        return Answer(error=str(problem))
+            made.cloud().save(job.cloud)
+        sent = send(places_of(job), job.names)
     except Exception as problem:
-        return Answer(error=f"{type(problem).__name__}: {problem}")
-    return Answer(result.low.unit, result.low.scale, sent=sent)
+        return Answer(error=in_words(problem))
+    return Answer(made.low.unit, made.low.scale, sent=sent)
 
 
-def result_of(job: Job, upscaler: "Upscaler") -> "Result[Any]":
-    """The result of a pair of files, or of a frame of a recording."""
+def in_words(problem: Exception) -> str:
+    """For failures.csv."""
+    if isinstance(problem, InputError):
+        return str(problem)
+    return f"{type(problem).__name__}: {problem}"
+
+
+def places_of(job: Job) -> Places | None:
+    return None if job.places is None else Places(**job.places)
+
+
+def inputs_of(job: Job) -> tuple[str | None, ...]:
+    return job.rgb, job.depth, job.mask, job.confidence
+
+
+def pair_of(job: Job) -> "FramePair":
+    """The pair of files, or the frame of a recording, that a job is about."""
     from ducos.captures import FrameRef
     from ducos.files import FramePair
 
@@ -195,9 +187,8 @@ def result_of(job: Job, upscaler: "Upscaler") -> "Result[Any]":
         if (value := getattr(job, name)) is not None
     }
     if job.place is None:
-        return frame_result(FramePair(**paths, out=""), upscaler)
-    place = {**job.place, "source": Path(job.place["source"])}
-    return frame_result(FrameRef(**paths, **place), upscaler)
+        return FramePair(**paths, out="")
+    return FrameRef(**paths, **{**job.place, "source": Path(job.place["source"])})
 
 
 def frame_result(
@@ -209,11 +200,11 @@ def frame_result(
     """
     from ducos.captures import FrameRef, read_frame
 
-    if not isinstance(pair, FrameRef):
+    if frame is None and not isinstance(pair, FrameRef):
         return upscaler(str(pair.rgb), str(pair.depth), mask=pair.mask, confidence=pair.confidence)
     given = upscaler.options
     frame = frame or read_frame(pair, given.unit, given.scale)
-    changes: dict[str, Any] = {"unit": "auto", "scale": None}
+    changes: dict[str, Any] = {"unit": "auto", "scale": None, "mask": None, "confidence": None}
     if frame.camera is not None and given.rgb_intrinsics is None and given.field_of_view is None:
         changes["rgb_intrinsics"] = frame.camera
     if frame.extrinsics is not None and not given.registers:

@@ -14,12 +14,12 @@ from ducos.cameras.intrinsics import Camera, Doubles, Extrinsics
 from ducos.errors import InputError
 
 _NAMES = {
-    "width": ("width", "w", "image_width"),
-    "height": ("height", "h", "image_height"),
+    "width": ("width", "w", "image_width", "img_width"),
+    "height": ("height", "h", "image_height", "img_height"),
     "fx": ("fx", "fl_x"),
     "fy": ("fy", "fl_y"),
-    "cx": ("cx", "ppx"),
-    "cy": ("cy", "ppy"),
+    "cx": ("cx", "ppx", "x_offset"),
+    "cy": ("cy", "ppy", "y_offset"),
 }
 _MATRICES = ("K", "k", "intrinsic_matrix", "camera_matrix", "intrinsics", "intrinsic", "matrix",
              "cameraMatrix", "Camera_Matrix", "mtx", "KK")  # fmt: skip

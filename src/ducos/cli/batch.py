@@ -71,6 +71,9 @@ def batch(
     worker_gpus: Annotated[
         float, typer.Option(help="Ray: GPUs of each worker; fractions such as 0.25 share one.")
     ] = 0.0,
+    temporal: Annotated[
+        bool, typer.Option("--temporal", help="Not here: `ducos video` makes steady sequences.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Super-resolve many pairs. After an interruption, run it again: it continues.
@@ -81,6 +84,11 @@ def batch(
 
     Example: ducos batch recording -o sharp --suffix .exr --workers 4
     """
+    if temporal:
+        raise InputError(
+            "a steady sequence needs each frame's result before the next, and a batch makes them "
+            f"in any order; run: ducos video {source} -o {out}"
+        )
     cluster = cluster_of(engine, address, worker_cpus, worker_gpus)
     from ducos.batch import opened_places, run_batch
     from ducos.captures import find_frames

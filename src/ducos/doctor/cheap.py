@@ -6,6 +6,7 @@ from typing import Any
 from ducos.arrays import Floats
 from ducos.doctor.colour import check_orientation, common_orientation
 from ducos.doctor.findings import Finding
+from ducos.doctor.inverse import check_inverse
 from ducos.doctor.pixels import noise_level
 from ducos.doctor.units import check_range, check_unit
 from ducos.files import DepthMap
@@ -37,7 +38,8 @@ def cheap_warnings_together(views: Sequence[tuple[Floats, DepthMap]]) -> list[st
 
 
 def unit_findings(low: DepthMap) -> list[Finding]:
-    return [*check_unit(low)] or [*check_range(low)]
+    found = [*check_unit(low)] or [*check_range(low)]
+    return found if low.is_scattered else [*found, *check_inverse(low)]
 
 
 def facts(low: DepthMap) -> dict[str, Any]:

@@ -23,6 +23,7 @@ from ducos.arrays import Floats
 from ducos.cameras import points_as_map
 from ducos.doctor.colour import check_colour, check_orientation, check_shift, check_sizes
 from ducos.doctor.findings import SEVERITIES, Finding, Report
+from ducos.doctor.inverse import check_inverse
 from ducos.doctor.levels import check_flat, check_saturation, check_step
 from ducos.doctor.pixels import check_flying, check_holes, check_noise, check_scattered
 from ducos.doctor.registration import misalignment
@@ -89,6 +90,7 @@ def look_at(
     if low.is_scattered:
         return _of_points(image, low, facts)
     findings = [*check_colour(image), *check_sizes(image, low), *check_unit(low)]
+    findings += check_inverse(low)
     unit_is_sound = not any(finding.code in ("unit", "unit-levels") for finding in findings)
     flat = check_flat(low)
     findings += flat

@@ -13,13 +13,16 @@ from ducos.arrays import Floats
 from ducos.cameras import registered
 from ducos.captures import Frame, read_frame
 from ducos.doctor.cheap import cheap_warnings_together
+from ducos.doctor.colour import is_misaligned
 from ducos.doctor.correction import common_shift
 from ducos.doctor.refinement import View
+from ducos.doctor.registration import common_misalignment
 from ducos.doctor.shift_option import Correction, parse_shift
 from ducos.errors import InputError
 from ducos.files import DepthMap, FramePair, picture_size, read_colour
 
 LOOKED_AT = 16  # frames, spread evenly over the recording
+FIRST_LOOK = 4  # frames; the others only if these leave a doubt
 MOST_PIXELS = 12_000_000  # of their pictures together, which are held in memory
 
 
@@ -34,7 +37,12 @@ def rig_shift(
     given = parse_shift(shift)
     if given is not None:
         return given, []
-    seen = sampled(pairs, unit, scale)
+    chosen = spread_out(pairs)
+    if shift == "check" and len(chosen) > FIRST_LOOK:
+        steps = np.linspace(0, len(chosen) - 1, FIRST_LOOK).round().astype(int)
+        if all_is_well(sampled([chosen[n] for n in steps], unit, scale)):
+            return Correction(), []
+    seen = sampled(chosen, unit, scale)
     if not seen:  # then their workers will have much to say
         return Correction(), []
     warnings = cheap_warnings_together(seen)
@@ -54,12 +62,24 @@ def rig_shift(
     return replace(found, x=round(found.x), y=round(found.y), note=note), warnings
 
 
+def all_is_well(seen: list[tuple[Floats, DepthMap]]) -> bool:
+    """Whether a few frames alone show that there is nothing to warn of."""
+    views = [View(image, low.depth, low.valid) for image, low in seen]
+    if len(views) < FIRST_LOOK or len({(v.rgb.shape, v.depth.shape) for v in views}) > 1:
+        return False
+    if any(low.is_scattered for _, low in seen) or cheap_warnings_together(seen):
+        return False
+    (H, W), (h, w) = views[0].rgb.shape[:2], views[0].depth.shape
+    found = common_misalignment(views)
+    return found.certain and not is_misaligned(found, max(H / h, W / w))
+
+
 def sampled(
     pairs: Sequence[FramePair], unit: str, scale: float | None
 ) -> list[tuple[Floats, DepthMap]]:
-    """Image and map of some readable frames; of the others their workers will speak."""
+    """Image and map of those that can be read; of the others their workers will speak."""
     seen: list[tuple[Floats, DepthMap]] = []
-    for pair in spread_out(pairs):
+    for pair in pairs:
         try:
             frame = placed(read_frame(pair, unit, scale))
             image = read_colour(frame.image)

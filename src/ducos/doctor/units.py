@@ -25,6 +25,7 @@ USUAL_NEAREST = 0.08
 TYPICAL_MEDIAN = 2.0
 FAR_FOR_NEAREST = 1.6  # indoors something is usually nearer
 USUAL_RANGE = (0.1, 20.0)  # of depth cameras, and of what the models were trained on
+FIVES = 0.999  # of the values: strays were averaged or edited
 OUTSIDE_SHARE = 0.01  # of the valid pixels: fewer are strays
 
 
@@ -49,13 +50,26 @@ def check_unit(low: DepthMap) -> Iterator[Finding]:
     numbers = {"percentile_1": first, "median": median, "percentile_99": last}
     whole = _are_whole(stored)
     if whole and stored.max() <= 255:
+        small = _is_believable(0.01 * first, 0.01 * median, 0.01 * last)
+        metres = "--unit cm or --scale METRES_PER_VALUE" if small else "--scale METRES_PER_VALUE"
         yield Finding(
             "unit-levels",
             "warning",
             f"whole numbers up to {stored.max():.0f} only: 8-bit levels or disparity rather than "
             f"{STORED_AS[low.scale]}",
-            "pass --unit relative; if they are distances, --scale METRES_PER_VALUE",
+            f"pass --unit relative; if they are distances, {metres}",
             numbers,
+        )
+        return
+    if whole and low.scale == UNITS["mm"] and _share_of_fives(stored) > FIVES:
+        metres = f"{median / 5000:.2g} m"
+        yield Finding(
+            "unit",
+            "warning",
+            "all stored values are multiples of 5, as in files of 5000 per metre that were made of "
+            "millimetres (TUM's recordings)",
+            f"if so, pass --scale 0.0002 (median {metres}); if not, --unit mm",
+            {**numbers, "candidates": [1 / 5000, 0.001]},
         )
         return
     fitting = {
@@ -71,7 +85,8 @@ def check_unit(low: DepthMap) -> Iterator[Finding]:
     candidates = "; ".join(
         f"{fitting[scale]}: median {median * scale:.2g} m, --scale {scale:g}" for scale in ranked
     )
-    guess = f"read as {STORED_AS[low.scale]} the median would be {median * low.scale:.3g} m"
+    reading = f"read as {STORED_AS[low.scale]}"
+    guess = f"{reading} the median would be {median * low.scale:.3g} m"
     if low.scale in fitting:
         yield Finding(
             "unit-unsure",
@@ -82,6 +97,9 @@ def check_unit(low: DepthMap) -> Iterator[Finding]:
             {**numbers, "candidates": ranked},
         )
         return
+    if USUAL_MEDIAN[0] <= median * low.scale <= USUAL_MEDIAN[1]:  # the ends are what is odd
+        ends = f"{first * low.scale:.3g} to {last * low.scale:.3g} m"
+        guess = f"{reading} it would reach from {ends} (98 % of the pixels)"
     yield Finding(
         "unit",
         "warning",
@@ -91,6 +109,12 @@ def check_unit(low: DepthMap) -> Iterator[Finding]:
         else "say what a stored value means with --unit or --scale; no usual scale fits",
         {**numbers, "candidates": ranked},
     )
+
+
+def _share_of_fives(stored: Floats) -> float:
+    """Of the stored values that are multiples of 5; 0 if most are of 10, which other units make."""
+    steps = np.rint(stored).astype(np.int64)
+    return 0.0 if (steps % 10 == 0).mean() > 0.9 else float((steps % 5 == 0).mean())
 
 
 def _are_whole(stored: Floats) -> bool:

@@ -10,7 +10,7 @@ from ducos.lazy import doors
 
 if TYPE_CHECKING:
     from ducos.files.depth import DepthMap, as_depth, read_depth
-    from ducos.files.formats import WRITTEN_AS
+    from ducos.files.formats import DEPTH_MAPS, WRITTEN_AS
     from ducos.files.formats.limits import MAX_BYTES, RGB_BYTES, refusing
     from ducos.files.formats.pictures import write_pixels
     from ducos.files.images import as_float32, as_mask, as_rgb, read_mask, read_rgb, single_plane
@@ -47,6 +47,6 @@ if TYPE_CHECKING:
     from ducos.files.points import Points, is_points, read_points
     from ducos.files.replacing import MADE_BY, check_replaced, is_ours
     from ducos.files.units import UNITS, given_meaning
-    from ducos.files.writing import Written, check_depth_output, write_depth
+    from ducos.files.writing import FARTHEST_PNG, Written, check_depth_output, write_depth
 else:
     __getattr__, __dir__, __all__ = doors(__name__)

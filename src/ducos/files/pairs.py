@@ -24,14 +24,13 @@ from typing import Any
 from PIL import Image
 
 from ducos.errors import InputError
-from ducos.files.formats import WRITTEN_AS
+from ducos.files.formats import DEPTH_MAPS, WRITTEN_AS
 from ducos.files.paths import existing_file, read_text
 
 LAYOUTS = (
     "rgb/<id>.* with depth/<id>.*, or <id>_rgb.* with <id>_depth.*, or TUM's rgb.txt with depth.txt"
 )
 PICTURES = (".png", ".jpg", ".jpeg", ".tif", ".tiff", ".bmp", ".webp", ".ppm")
-DEPTH_MAPS = tuple(WRITTEN_AS)
 LARGEST_DELAY = 0.02  # seconds between colour and depth of one pair, as in the TUM tools
 PREVIEWS = "preview"
 LONGEST_NAME = 240  # bytes; file systems end at 255, and endings are added

@@ -18,6 +18,8 @@ from ducos.files.paths import PathLike, check_output
 from ducos.files.units import FARTHEST, Meaning, given_meaning
 
 _LARGEST = 65534  # of a 16-bit PNG; 65535 is everybody's code for a hole
+FARTHEST_PNG = 0.001 * _LARGEST
+"""Metres that a PNG in millimetres holds."""
 
 
 @dataclass

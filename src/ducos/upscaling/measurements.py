@@ -52,9 +52,8 @@ def measurements(
 def swapped(image: NDArray[np.float32], problem: InputError) -> str:
     """A question, if the depth is a colour image and the colour image a grey one."""
     grey = bool((image[..., 0] == image[..., 1]).all() and (image[..., 0] == image[..., 2]).all())
-    return (
-        "; are colour image and depth map swapped?" if grey and "channels" in str(problem) else ""
-    )
+    is_image = any(words in str(problem) for words in ("channels", "not a format that holds depth"))
+    return "; are colour image and depth map swapped?" if grey and is_image else ""
 
 
 def in_colour_camera(

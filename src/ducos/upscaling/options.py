@@ -187,6 +187,11 @@ class Options:
         return default_model(prior=has_prior) if self.model is None else self.model
 
     @property
+    def names_network(self) -> bool:
+        """Whether a certain network is wanted, or one that takes a prior."""
+        return any(each is not None for each in (self.model, self.prior, self.prompt))
+
+    @property
     def foundation(self) -> Foundation | None:
         """The foundation model that makes the prior."""
         if self.prompt is None:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from ducos.cameras import Camera, Cloud, Mesh, checked_camera, mesh, point_cloud
 from ducos.doctor import Correction
 from ducos.errors import InputError
-from ducos.files import DepthMap, Written, is_tensor, write_depth
+from ducos.files import FARTHEST_PNG, DepthMap, Written, is_tensor, write_depth
 from ducos.hints import mode_of
 from ducos.pictures import comparison, write_image
 from ducos.upscaling.options import Options
@@ -67,7 +67,11 @@ class Result(Generic[Map]):
         return self.low.unit != "relative"
 
     def save(self, path: str | Path) -> Written:
-        """Write the depth in the format of the suffix; .npz, .exr, .h5 also hold source, sigma."""
+        """Write the depth in the format of the suffix; .npz, .exr, .h5 also hold source, sigma.
+
+        A PNG reaches to 65.534 m. It is refused if measurements lie beyond; values that only the
+        result has are stored as that.
+        """
         layers: dict[str, Any] = {}
         if Path(path).suffix.lower() in KEEP_LAYERS:
             layers = {"source": _array(self.source)}
@@ -75,11 +79,14 @@ class Result(Generic[Map]):
                 layers["sigma"] = _array(self.sigma)
             if self.leaned is not None:
                 layers["leaned"] = _array(self.leaned)
+        metres = _array(self.low.depth)[_array(self.low.valid)]
         return write_depth(
             path,
             _array(self.depth),
             _array(self.valid),
             unit=None if self.metric else "relative",
+            # What is beyond a 16-bit file only because the result went beyond the measurements.
+            saturate=self.metric and bool((metres < FARTHEST_PNG + 1e-4).all()),
             layers=layers,
             about={"model": self.model, "input_unit": self.note},
         )

@@ -20,7 +20,7 @@ from ducos.files import DepthMap, check_sizes, is_tensor, read_colour, read_rela
 from ducos.filters import turned
 from ducos.sampling import bilinear, continued, moved
 from ducos.upscaling.consistency import disagreement, trace
-from ducos.upscaling.densify import densified, spread_over
+from ducos.upscaling.densify import densified, finest, spread_over
 from ducos.upscaling.measurements import measurements
 from ducos.upscaling.options import OPTIONS, Options, is_name
 from ducos.upscaling.result import Result
@@ -90,24 +90,29 @@ class Upscaler:
         image: NDArray[np.float32] = np.moveaxis(turned(read_colour(rgb)), 0, -1)
         low, notes, warnings = measurements(image, rgb, depth, options)
         given = low
-        if low.is_scattered:
-            low = densified(low, image)
-            notes.append(spread_over(given, low))
         asked = options.shift
         if given.is_scattered and asked in LOOKS:  # so few points show no edges
             asked = "off"
         shift = shift_to_undo(asked, image, low)
         steps = whole_steps(shift, image.shape[:2])
+        # The picture goes to the measurements, not they to it: no measurement is resampled.
+        seen = moved(np.moveaxis(image, -1, 0), *steps)
+        if given.is_scattered:
+            low = densified(given, np.moveaxis(seen, 0, -1))
+            notes.append(spread_over(given, low))
         noise = noise_of(low) if options.noise is None else options.noise
-        question = Question(
-            # The picture goes to the measurements, not they to it: no measurement is resampled.
-            image=moved(np.moveaxis(image, -1, 0), *steps),
-            low=low,
-            prior=self.relative(options, image, steps, notes),
-            noise=noise,
-            options=options,
-        )
-        answer = self.runtime.answer(question, progress)
+        name = self.name
+        if given.is_scattered and not options.names_network:
+            answer, name = Answer(finest(low, given, seen)), "membrane"
+        else:
+            question = Question(
+                image=seen,
+                low=low,
+                prior=self.relative(options, image, steps, notes),
+                noise=noise,
+                options=options,
+            )
+            answer = self.runtime.answer(question, progress)
         bounds = allowed_range(given) if self.runtime.bounded else None
         maps, residual = finished(answer, given, steps, options, bounds)
         if is_tensor(depth):
@@ -120,7 +125,7 @@ class Upscaler:
             **maps,
             image=image,
             low=given,
-            model=self.name,
+            model=name,
             residual=residual,
             noise=noise,
             shift=shift,

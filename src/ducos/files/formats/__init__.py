@@ -18,7 +18,15 @@ import numpy as np
 
 from ducos.arrays import AnyArray
 from ducos.errors import InputError
-from ducos.files.formats.arrays import read_npy, read_npz, read_pfm, write_npy, write_npz, write_pfm
+from ducos.files.formats.arrays import (
+    read_npy,
+    read_npz,
+    read_pfm,
+    read_pgm,
+    write_npy,
+    write_npz,
+    write_pfm,
+)
 from ducos.files.formats.child import READERS_IN_CHILD, decode_in_child
 from ducos.files.formats.exr import write_exr
 from ducos.files.formats.hdf5 import write_hdf5
@@ -35,7 +43,7 @@ from ducos.files.formats.stored import Facts, Layers, Stored
 from ducos.files.formats.tiff import write_tiff
 from ducos.files.paths import PathLike, atomic_write, existing_file
 
-READERS = {"PNG": read_png, "NPY": read_npy, "NPZ": read_npz, "PFM": read_pfm}
+READERS = {"PNG": read_png, "NPY": read_npy, "NPZ": read_npz, "PFM": read_pfm, "PGM": read_pgm}
 """Format -> reader in this process; `READERS_IN_CHILD` has the others."""
 
 SIGNATURES = {
@@ -51,6 +59,7 @@ SIGNATURES = {
     b"MATLAB 7.3": "HDF5",
     b"Pf": "PFM",
     b"PF": "PFM",
+    b"P5": "PGM",
 }
 
 WRITERS = {
@@ -75,6 +84,9 @@ WRITTEN_AS = {
     ".hdf5": "HDF5",
 }
 """Suffix -> format of the depth files we write."""
+
+DEPTH_MAPS = (*WRITTEN_AS, ".pgm")
+"""Suffixes of the depth files we read."""
 
 LIBRARIES = {"EXR": "OpenEXR", "HDF5": "h5py", "TIFF": "tifffile"}
 """Format -> library that reads and writes it; not everybody's install has these."""
@@ -101,7 +113,7 @@ def read_stored(path: PathLike, key: str | None = None) -> Stored:
     if name is None:
         kind = "empty" if source.stat().st_size == 0 else "not a format that holds depth"
         raise InputError(
-            f"{source} is {kind}; give a PNG, TIFF, EXR, NPY, NPZ, PFM or HDF5 file "
+            f"{source} is {kind}; give a PNG, TIFF, EXR, NPY, NPZ, PFM, PGM or HDF5 file "
             "(JPEG and the like are lossy images, not depth)"
         )
     check_format(name)

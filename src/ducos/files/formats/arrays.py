@@ -1,4 +1,4 @@
-"""NPY, NPZ and PFM: bare arrays behind a short header, read and written with numpy alone.
+"""NPY, NPZ, PFM and PGM: bare arrays behind a short header, read and written with numpy alone.
 
 The header of NPY is parsed here because numpy's reader takes its declared length on trust.
 """
@@ -172,6 +172,34 @@ def read_pfm(source: Path, key: str | None) -> Stored:
         stream.seek(header.end())
         values = np.frombuffer(stream.read(4 * count), "<f4" if order < 0 else ">f4")
     return Stored(values.reshape(shape)[::-1])
+
+
+_PGM_NUMBER = re.compile(rb"(?:\s|#[^\n]*\n)+(\d{1,7})")
+
+
+def read_pgm(source: Path, key: str | None) -> Stored:
+    """Grey values of 8 bits, or of 16 with the higher byte first, as tools of the Kinect's time
+    write depth. Pillow would stretch them to the full range."""
+    with source.open("rb") as stream:
+        head, end, numbers = stream.read(1000), len(b"P5"), list[int]()
+        for _ in ("width", "height", "largest value"):
+            number = _PGM_NUMBER.match(head, end)
+            if number is None:
+                raise ValueError("no PGM header")
+            numbers.append(int(number[1]))
+            end = number.end()
+        width, height, largest = numbers
+        end += 1  # one white space, then the values
+        if not 0 < largest < 65536:
+            raise ValueError(f"it declares {largest} as its largest value")
+        check_size(source, (height, width))
+        kind = np.dtype(">u2" if largest > 255 else "u1")
+        count = width * height
+        if source.stat().st_size - end < kind.itemsize * count:
+            raise ValueError(f"it declares {width} x {height} pixels and ends before the last one")
+        stream.seek(end)
+        values = np.frombuffer(stream.read(kind.itemsize * count), kind)
+    return Stored(values.astype(kind.newbyteorder("=")).reshape(height, width))
 
 
 def write_pfm(path: Path, array: AnyArray, facts: Facts, layers: Layers) -> None:
