@@ -20,7 +20,6 @@ from typing import Any
 
 from ducos.children import ONE_THREAD, environment, python_module
 from ducos.errors import InputError
-from ducos.files import read_text
 from ducos.synth.assets import Catalogue, licence_table
 from ducos.synth.blender import require_blender
 from ducos.synth.worker import BUILDERS, RECORDS, Job, job_text, view_files, view_id
@@ -180,7 +179,7 @@ def _keep_settings(
     path = out / SETTINGS
     if path.exists():
         try:
-            stored = dict(json.loads(read_text(path)))
+            stored = dict(json.loads(path.read_text(encoding="utf-8")))
         except (ValueError, TypeError, RecursionError):
             raise InputError(
                 f"{path} is damaged, so {out} cannot be continued; choose another folder"
