@@ -12,17 +12,20 @@ from torch import Tensor
 
 from ducos.kernels import LIKE_COLOUR, UNLIKE_WEIGHT
 from ducos.resize import (
+    _next_valid,
     area,
     bicubic,
     bilinear,
     continued,
     fill_holes,
+    from_cells,
     grown,
     low_size,
     masked_bicubic,
     moved,
     nearest,
     pad_to_multiple,
+    to_cells,
 )
 
 SIDES = st.integers(1, 40)
@@ -340,6 +343,8 @@ EXPORTED: dict[str, Callable[[Tensor, Tensor, Tensor], Tensor]] = {
     "area": lambda x, valid, guide: area(guide, x.shape[2:]),
     "padded": lambda x, valid, guide: pad_to_multiple(x, 8),
     "padded by more than it has": lambda x, valid, guide: pad_to_multiple(x, 32),
+    "cells": lambda x, valid, guide: to_cells(guide[..., :16, :24], 4),
+    "pixels of cells": lambda x, valid, guide: from_cells(to_cells(guide[..., :16, :24], 4), 2),
     "filled": lambda x, valid, guide: fill_holes(x, valid > 0.6),
     "filled with a guide": lambda x, valid, guide: fill_holes(x, valid > 0.6, guide, 1.0),
     "masked": lambda x, valid, guide: masked_bicubic(x, valid > 0.6, guide.shape[2:])[0],
@@ -356,6 +361,25 @@ def test_the_forms_for_exported_graphs_give_the_same(name: str) -> None:
     graph = torch.jit.trace(function, some, check_trace=False)
     for maps in (some, others):
         torch.testing.assert_close(graph(*maps), function(*maps), atol=1e-5, rtol=1e-5)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("backwards", [False, True])
+def test_an_exported_graph_looks_as_far_for_a_valid_pixel(backwards: bool) -> None:
+    """300 pixels, of which the first and the last are valid."""
+    known = torch.zeros(1, 1, 1, 300, dtype=torch.bool)
+    known[..., [0, -1]] = True
+    graph = torch.jit.trace(lambda x: _next_valid(x, 3, backwards), known, check_trace=False)
+    for found, expected in zip(graph(known), _next_valid(known, 3, backwards), strict=True):
+        assert torch.equal(found, expected)
+
+
+def test_guided_filling_does_not_mind_the_unit() -> None:
+    """Weights by depth are of the typical depth, not of metres."""
+    x, valid = 0.5 + 3 * noise(1, 1, 9, 12), noise(1, 1, 9, 12, seed=3) > 0.4
+    guide = 0.5 + 0.1 * noise(1, 3, 9, 12, seed=4)
+    filled = fill_holes(x, valid, guide, 2.0)
+    torch.testing.assert_close(fill_holes(1000 * x, valid, guide, 2.0), 1000 * filled)
 
 
 def test_filling_a_batch_is_filling_its_images() -> None:
@@ -394,6 +418,15 @@ def test_padding_reaches_multiples_and_keeps_the_image(H: int, W: int, multiple:
 def test_padding_mirrors_without_repeating_the_edge_pixel() -> None:
     x = torch.arange(6.0)[None, None, None].expand(1, 1, 7, 6)
     assert pad_to_multiple(x, 8)[0, 0, 0].tolist() == [0, 1, 2, 3, 4, 5, 4, 3]
+
+
+@pytest.mark.parametrize(("h", "w"), [(9, 4), (4, 9)])
+def test_padding_by_all_that_there_is_repeats_the_edge_pixel(h: int, w: int) -> None:
+    """A mirror without the edge has one pixel less than that."""
+    x = noise(1, 1, h, w)
+    padded = pad_to_multiple(x, 8)
+    expected = torch.nn.functional.pad(x, (0, -w % 8, 0, -h % 8), mode="replicate")
+    assert torch.equal(padded, expected)
 
 
 def test_padding_repeats_the_edge_pixel_of_tiny_images() -> None:

@@ -166,14 +166,31 @@ def test_the_line_comes_before_the_name(tmp_path: Path, monkeypatch: pytest.Monk
 
 
 ON_TORCH: dict[str, Any] = {"model": "bicubic", "runtime": "torch"}
+ON_ONNX: dict[str, Any] = {"model": "ducos-tiny", "runtime": "onnx"}
 
 
-def in_a_fork(threads: int | None, answers: Any) -> None:
+def in_a_fork(options: dict[str, Any], threads: int | None, answers: Any) -> None:
     try:
-        depth = super_resolve(RGB, LOW, unit="mm", threads=threads, **ON_TORCH).depth
+        depth = super_resolve(RGB, LOW, unit="mm", threads=threads, **options).depth
         answers.put(depth.tobytes())
     except InputError as problem:
         answers.put(str(problem))
+
+
+def told_by_forks(options: dict[str, Any]) -> dict[int | None, Any]:
+    """By number of threads: what a process says that is forked now."""
+    fork = multiprocessing.get_context("fork")
+    said = {}
+    for threads in (None, 1, 2):
+        answers = fork.Queue()
+        child = fork.Process(target=in_a_fork, args=(options, threads, answers))
+        child.start()
+        try:
+            said[threads] = answers.get(timeout=60)
+        finally:
+            child.kill()
+            child.join()
+    return said
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
@@ -181,22 +198,22 @@ def in_a_fork(threads: int | None, answers: Any) -> None:
 def test_a_fork_after_use_works_with_one_thread() -> None:
     """It waited for ever for threads that a fork does not copy."""
     expected = super_resolve(RGB, LOW, unit="mm", threads=2, **ON_TORCH).depth
-    fork = multiprocessing.get_context("fork")
-    said = {}
-    for threads in (None, 1, 2):
-        answers = fork.Queue()
-        child = fork.Process(target=in_a_fork, args=(threads, answers))
-        child.start()
-        try:
-            said[threads] = answers.get(timeout=60)
-        finally:
-            child.kill()
-            child.join()
+    said = told_by_forks(ON_TORCH)
     for threads in (None, 1):
         depth = np.frombuffer(said[threads], np.float32).reshape(expected.shape)
         np.testing.assert_allclose(depth, expected, atol=1e-5)
     assert "was forked after a super-resolution" in said[2]
     assert torch.get_num_threads() == 1  # of the tests; the fork changed nothing here
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+@pytest.mark.timeout(240)
+def test_a_fork_after_use_works_on_onnxruntime() -> None:
+    """Its main thread takes back what the threads that are gone have not begun."""
+    expected = super_resolve(RGB, LOW, unit="mm", threads=2, **ON_ONNX).depth
+    for said in told_by_forks(ON_ONNX).values():
+        depth = np.frombuffer(said, np.float32).reshape(expected.shape)
+        np.testing.assert_allclose(depth, expected, atol=1e-4)
 
 
 def test_other_settings_on_resume_are_named(tmp_path: Path) -> None:

@@ -140,17 +140,17 @@ def test_one_damaged_file_of_several_is_enough(tmp_path: Path) -> None:
 
 
 def test_files_that_were_sent_elsewhere_count_by_their_length(tmp_path: Path) -> None:
-    both = replace(RECORD, files={"a.png": "", "b.png": ""}, lengths={"a.png": 6, "b.png": 7})
+    both = replace(RECORD, files={"a.png": "", "b.png": ""}, lengths={"a.png": 6000, "b.png": 7000})
     Journal(tmp_path).add(both)
     for there, expected in (
-        ({"a.png": 6, "b.png": 7}, "done"),
-        ({"a.png": 6, "b.png": 8}, "damaged"),
-        ({"a.png": 6}, "damaged"),
+        ({"a.png": 6000, "b.png": 7000}, "done"),
+        ({"a.png": 6000, "b.png": 8000}, "damaged"),
+        ({"a.png": 6000}, "damaged"),
         ({}, "damaged"),
     ):
         assert Journal(tmp_path, there).state(both) == expected
-    Journal(tmp_path).add(replace(both, lengths={"a.png": 6}))
-    assert Journal(tmp_path, {"a.png": 6, "b.png": 7}).state(both) == "damaged"
+    Journal(tmp_path).add(replace(both, lengths={"a.png": 6000}))
+    assert Journal(tmp_path, {"a.png": 6000, "b.png": 7000}).state(both) == "damaged"
     assert Journal(tmp_path).state(both) == "damaged"  # nothing lies here
 
 

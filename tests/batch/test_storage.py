@@ -12,6 +12,7 @@ from PIL import Image
 
 from ducos.batch.journal import JOURNAL
 from ducos.batch.storage import Places, Store, at_hand, mirrored
+from ducos.errors import InputError
 from tests.captures import recordings as made
 from tests.commands import ducos, ducos_here
 
@@ -128,6 +129,17 @@ def test_recordings_with_cameras_and_containers(bucket: Any, tmp_path: Path) -> 
         run = ducos("batch", f"s3://{name}/{path.name}", "-o", out, "--cloud", *QUICK)
         assert run.returncode == 0, run.stderr
         assert len(list((out / "cloud").glob("*.ply"))) == made.FRAMES
+
+
+@pytest.mark.parametrize("key", ["rgb/" + "x" * 300 + ".png", "rgb/0.png/1.png"])
+def test_names_that_no_file_can_have_are_one_sentence(
+    bucket: Any, tmp_path: Path, key: str
+) -> None:
+    files, name = bucket
+    for each in ("rgb/0.png", key):
+        files.pipe_file(f"{name}/in/{each}", b"x")
+    with pytest.raises(InputError, match="which cannot be a file here"):
+        mirrored(Places(str(tmp_path / "mirror"), f"s3://{name}/in"))
 
 
 def test_files_are_hollow_but_while_they_are_needed(bucket: Any, tmp_path: Path) -> None:

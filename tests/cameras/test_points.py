@@ -83,6 +83,24 @@ def test_colmap_knows_which_points_an_image_shows(tmp_path: Path) -> None:
         points_as_map(points, (48, 64), CAMERA, images, image="c.png")
 
 
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("30 -1", "30 nan"),
+        ("30 -1", "30 1e300"),
+        ("0.5 1", "x 1"),
+        ("2 1 0", "2 9 0"),
+        ("2 1 0", "2 nan 0"),
+    ],
+)
+def test_damaged_poses_of_colmap_are_one_sentence(tmp_path: Path, old: str, new: str) -> None:
+    points = colmap_text(tmp_path / "points3D.txt", places(5))
+    images = tmp_path / "images.txt"
+    images.write_text("2 1 0 0 0 0 0 0.5 1 a.png\n20 20 2 30 30 -1\n".replace(old, new))
+    with pytest.raises(InputError, match=r"a\.png"):
+        points_as_map(points, (48, 64), CAMERA, images, image="a.png")
+
+
 def test_a_table_of_pixels_needs_no_camera(tmp_path: Path) -> None:
     (tmp_path / "p.csv").write_text("u,v,depth\n10,20,1500\n30,5,2500\n")
     low, _ = points_as_map(tmp_path / "p.csv", (48, 64), unit="mm")

@@ -1,6 +1,7 @@
 """Damaged and hostile recordings: a frame or one sentence, no traceback, no flood of memory."""
 
 import json
+import os
 import resource
 import shutil
 import struct
@@ -52,6 +53,22 @@ def damaged(content: bytes, rng: np.random.Generator) -> bytes:
     for place in places:
         data[place] = rng.integers(256)
     return bytes(data)
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("name", RECORDINGS)
+def test_a_pipe_in_place_of_a_file_hangs_nobody(name: str, tmp_path: Path) -> None:
+    """The container itself, or each file of a folder in turn; of pictures the first few."""
+    whole = RECORDINGS[name][1](tmp_path)
+    files = sorted(path for path in whole.rglob("*") if path.is_file()) if whole.is_dir() else []
+    texts = [path for path in files if path.suffix not in (".png", ".jpg", ".PNG")]
+    for path in (*texts, *files[:3]) if files else (whole,):
+        content = path.read_bytes()
+        path.unlink()
+        os.mkfifo(path)
+        survives(whole)
+        path.unlink()
+        path.write_bytes(content)
 
 
 @pytest.mark.parametrize("name", CONTAINERS)

@@ -394,6 +394,25 @@ def test_folder_units_from_arguments_side_car_and_number_type(tmp_path):
         open_dataset(f"folder:{tmp_path}")
 
 
+@pytest.mark.parametrize(
+    "stated", [b"{", b"[]", b"5", b"\xff\xfe", b"[" * 50_000, b'{"scale": []}', b'{"unit": 3}'], ids=str
+)
+def test_folder_a_damaged_file_beside_the_maps_is_one_sentence(tmp_path, stated):
+    save_picture(tmp_path / "a_rgb.png")
+    save_codes(tmp_path / "a_depth.png")
+    (tmp_path / "dataset.json").write_bytes(stated)
+    with pytest.raises(InputError):
+        open_dataset(f"folder:{tmp_path}")
+
+
+@pytest.mark.parametrize("stated", ["{", "[]", '{"unit": 1, "scale_to_unit": "x", "invalid_value": 0}'])
+def test_bench_a_damaged_file_beside_the_maps_is_one_sentence(tmp_path, stated):
+    bench_scene(tmp_path / "icl" / "a")
+    (tmp_path / "icl" / "a" / "meta.json").write_text(stated)
+    with pytest.raises(InputError, match=r"meta\.json"):
+        open_dataset(f"bench:{tmp_path / 'icl'}")
+
+
 def test_folder_floating_point_is_metres_and_nan_a_hole(tmp_path):
     save_picture(tmp_path / "a_rgb.png")
     depth = RNG.uniform(0.5, 4, (H, W)).astype(np.float32)

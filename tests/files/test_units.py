@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from ducos.errors import InputError
-from ducos.files.units import FARTHEST, Meaning, given_meaning, guessed_meaning, stated_meaning
+from ducos.files.units import Meaning, given_meaning, guessed_meaning, stated_meaning
 
 
 @pytest.mark.parametrize(
@@ -144,7 +144,8 @@ UNUSUAL = "; a median of {} m is unusual, so pass unit or scale if this is wrong
          "relative levels (floating point, largest value exactly 1)"),
         (guess(0.5, 1.5), "m", "metres (floating point, median 1)"),
         (guess(0.0, 2.0), "m", "metres (floating point, median 2)"),
-        (guess(0.5, 0.75, FARTHEST), "m", "metres (floating point, median 0.625)"),  # sky
+        (guess(0.5, 0.75, 60_000.0), "m", "metres (floating point, median 0.625)"),  # sky
+        (guess(0.5, 0.75, 59_999.5), "m", "metres (floating point, median 0.75)"),
         (guess(-3.0, 0.4, -5.0), "m", "metres (floating point, median 0.4)"),
         (guess(2.0, 900.0, 900.0, holes=(1, 2)), "m", "metres (floating point, median 2)"),
         (guess(0.05), "m", "metres (floating point, median 0.05)" + UNUSUAL.format("0.05")),

@@ -15,6 +15,7 @@ from PIL import Image
 
 from ducos.batch.journal import Journal
 from ducos.cameras import read_camera, read_extrinsics
+from ducos.cameras.projection import colmap_pose
 from ducos.files import (
     find_pairs,
     read_depth,
@@ -25,6 +26,7 @@ from ducos.files import (
     write_depth,
 )
 from ducos.models import convert, load_model, read_about
+from ducos.prompts.weights import read_weights
 from ducos.training import load_recipe
 from tests.files.point_files import POINT_FILES
 from tests.fuzz import recorded
@@ -116,6 +118,7 @@ XML = """<?xml version="1.0"?>
 </opencv_storage>
 """
 COLMAP = "# Camera list\n1 OPENCV 24 16 20 20 12 8 0.1 0 0 0\n"
+POSES = "# comment\n1 1 0 0 0 0.1 0 0 1 a.png\n10 20 3 30 40 -1\n2 1 0 0 0 0 0 1 1 b.png\n\n"
 TURN = json.dumps({"rotation": [1, 0, 0, 0, 1, 0, 0, 0, 1], "translation": [0.01, 0, 0]})
 LINE = json.dumps({"out": "a.png", "files": {"a.png": "00"}, "settings": {"model": "bicubic"},
                    "inputs": {"rgb": [1, 2]}, "unit": "mm", "scale": 0.001})  # fmt: skip
@@ -134,6 +137,43 @@ def weights(folder: Path) -> list[bytes]:
     spec = ModelSpec("djf")
     save_model(folder / "w.safetensors", spec, stored_weights(spec.build()), {"licence": "x"})
     return [(folder / "w.safetensors").read_bytes()]
+
+
+def plain_tensors(folder: Path) -> list[bytes]:
+    import torch
+    from safetensors.torch import save
+
+    return [save({"a": torch.ones(3), "b.weight": torch.zeros(2, 2)})]
+
+
+def pickled_tensors(folder: Path) -> list[bytes]:
+    import torch
+
+    torch.save({"state_dict": {"module.a": torch.ones(3)}}, folder / "p.pth")
+    return [(folder / "p.pth").read_bytes()]
+
+
+@cache
+def small_run() -> Any:
+    import torch
+
+    from ducos.training.preparation import model_spec, start_run
+
+    config = load_recipe(CONFIGS / "shapes.toml", []).base
+    return start_run(config, model_spec(config), torch.device("cpu"))
+
+
+def training_state(folder: Path) -> list[bytes]:
+    from ducos.training.run import save
+
+    save(small_run(), folder / "last.safetensors")
+    return [(folder / "last.safetensors").read_bytes()]
+
+
+def resume(path: Path) -> None:
+    from ducos.training.run import restore
+
+    restore(small_run(), path)
 
 
 def checkpoints(folder: Path) -> list[bytes]:
@@ -205,6 +245,10 @@ def recordings() -> dict[str, Reader]:
     return table
 
 
+def read_colmap_pose(path: Path) -> Any:
+    return colmap_pose(path, "a.png")
+
+
 def read_journal(path: Path) -> Journal:
     return Journal(path.parent)
 
@@ -231,6 +275,7 @@ def readers() -> dict[str, Reader]:
         **recordings(),
         "mask": Reader("f.png", read_mask, pictures("PNG")),
         "prior": Reader("f.npy", read_relative, depth_files(".npy")),
+        "poses of COLMAP": Reader("images.txt", read_colmap_pose, texts(POSES)),
         "extrinsics": Reader("f.json", read_extrinsics, texts(TURN, "[" + TURN + "]")),
         "table of pairs": Reader("f.csv", find_pairs, texts(TABLE)),
         "config": Reader(
@@ -241,5 +286,8 @@ def readers() -> dict[str, Reader]:
         "weights": Reader("f.safetensors", load_model, weights),
         "about weights": Reader("f.safetensors", read_about, weights),
         "journal": Reader("journal.jsonl", read_journal, texts(LINE + "\n" + LINE + "\n")),
+        "training state": Reader("last.safetensors", resume, training_state),
+        "prompt .safetensors": Reader("p.safetensors", read_weights, plain_tensors),
+        "prompt .pth": Reader("p.pth", read_weights, pickled_tensors),
         "checkpoint": Reader("f.bin", lambda path: convert("djf", path), checkpoints, True, 20),
     }

@@ -11,7 +11,6 @@ import os
 import random
 import resource
 import signal
-import subprocess
 import sys
 import tempfile
 import time
@@ -22,11 +21,6 @@ from pathlib import Path
 from ducos.errors import InputError
 from tests.fuzz.mutators import mutated, npz_with
 from tests.fuzz.readers import Reader, readers
-from tests.places import REPOSITORY
-
-# A test before may have told this process's children to import nothing from the current folder.
-WITH_TESTS = {k: v for k, v in os.environ.items() if k != "PYTHONSAFEPATH"}
-WITH_TESTS["PYTHONPATH"] = str(REPOSITORY)
 
 GROWTH = 1_000_000  # kilobytes
 
@@ -63,7 +57,7 @@ def tried(reader: Reader, path: Path) -> str | None:
 
 def fuzz_here(name: str, first: int, seconds: float, most: int, folder: Path) -> None:
     """Cases of one reader in this process; each is on disk before it is read."""
-    reader, until = readers()[name], time.monotonic() + seconds
+    reader = readers()[name]
     signal.signal(signal.SIGALRM, stop)
     seeds = reader.seeds(folder)
     path = folder / "case" / reader.name
@@ -72,44 +66,59 @@ def fuzz_here(name: str, first: int, seconds: float, most: int, folder: Path) ->
         path.write_bytes(seed)
         with suppress(InputError):
             reader.read(path)
-    for number in range(first, first + most):
-        if time.monotonic() > until:
-            break
-        rng = random.Random(f"{name} {number}")
-        seed = rng.choice(seeds)
-        inside = reader.name.endswith(".npz") and rng.random() < 0.5
-        path.write_bytes(npz_with(seed, rng) if inside else mutated(seed, rng))
-        (folder / "number").write_text(str(number))
-        kept = path.read_bytes()
-        if (trouble := tried(reader, path)) is not None:
-            path.write_bytes(kept)
-            print(json.dumps({"number": number, "trouble": trouble}), flush=True)
-    print(json.dumps({"done": number + 1 - first}), flush=True)
+    done, until = 0, time.monotonic() + seconds
+    with (folder / "said").open("w", buffering=1) as said:
+        for number in range(first, first + most):
+            if time.monotonic() > until:
+                break
+            rng = random.Random(f"{name} {number}")
+            seed = rng.choice(seeds)
+            inside = reader.name.endswith(".npz") and rng.random() < 0.5
+            path.write_bytes(npz_with(seed, rng) if inside else mutated(seed, rng))
+            (folder / "number").write_text(str(number))
+            if (trouble := tried(reader, path)) is not None:
+                said.write(json.dumps({"number": number, "trouble": trouble}) + "\n")
+            done = number + 1 - first
+        said.write(json.dumps({"done": done}) + "\n")
+
+
+def in_a_fork(name: str, first: int, seconds: float, most: int, folder: Path) -> int:
+    """The same in a process of its own, which has all imports already: how it ended."""
+    sys.stdout.flush()
+    child = os.fork()
+    if child == 0:
+        try:
+            fuzz_here(name, first, seconds, most, folder)
+        except BaseException:
+            traceback.print_exc()
+            os._exit(1)
+        os._exit(0)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 
 def fuzz(name: str, first: int, seconds: float, most: int, keep: Path) -> tuple[int, list[str]]:
-    """Cases of one reader in processes of their own: how many, and what was found."""
+    """Cases of one reader, whatever becomes of the process: how many, and what was found."""
     count, found, until = 0, [], time.monotonic() + seconds
     while count < most and time.monotonic() < until:
-        with tempfile.TemporaryDirectory() as place:
-            words = [name, str(first + count), str(until - time.monotonic()), str(most - count)]
-            ended = subprocess.run(
-                [sys.executable, "-m", "tests.fuzz.run", "--here", *words, place],
-                cwd=REPOSITORY, env=WITH_TESTS, stdout=subprocess.PIPE, text=True, check=False,
-            )  # fmt: skip
-            said = [json.loads(line) for line in ended.stdout.splitlines()]
+        with tempfile.TemporaryDirectory() as folder:
+            place = Path(folder)
+            left = until - time.monotonic()
+            code = in_a_fork(name, first + count, left, most - count, place)
+            report = place / "said"
+            lines = report.read_text().splitlines() if report.exists() else []
+            said = [json.loads(line) for line in lines]
             for each in said:
                 if "trouble" in each:
                     found.append(f"{name}, case {each['number']}: {each['trouble']}")
-                    save(name, each["number"], Path(place), keep)
+                    save(name, each["number"], place, keep)
             if said and "done" in said[-1]:
                 return count + said[-1]["done"], found
-            at = Path(place, "number")
+            at = place / "number"
             if not at.exists():
                 return count, [*found, f"{name}: the fuzzer itself did not start"]
             number = int(at.read_text())
-            found.append(f"{name}, case {number}: the process ended with {ended.returncode}")
-            save(name, number, Path(place), keep)
+            found.append(f"{name}, case {number}: the process ended with {code}")
+            save(name, number, place, keep)
             count = number + 1 - first
     return count, found
 
@@ -130,25 +139,23 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=3600, help="of all readers together")
     parser.add_argument("--first", type=int, default=0, help="number of the first case")
+    parser.add_argument("--most", type=int, default=10**9, help="cases of a reader")
     parser.add_argument("--only", nargs="*", default=[], help="names of readers")
     parser.add_argument("--keep", type=Path, default=Path("fuzz-found"))
-    parser.add_argument("--here", nargs=5, help=argparse.SUPPRESS)
     options = parser.parse_args()
-    if options.here:
-        name, first, seconds, most, folder = options.here
-        fuzz_here(name, int(first), float(seconds), int(most), Path(folder))
-        return
     chosen = [readers()[name] for name in options.only or readers()]
     names = sorted(options.only or readers(), key=lambda name: -readers()[name].shares)
     total = []
     for name in names:
         seconds = options.seconds * readers()[name].shares / sum(each.shares for each in chosen)
-        count, found = fuzz(name, options.first, seconds, 10**9, options.keep)
+        count, found = fuzz(name, options.first, seconds, options.most, options.keep)
         print(f"{name}: {count} files, {len(found)} found", *found, sep="\n  ", flush=True)
         total += found
     sys.exit(1 if total else 0)
 
 
 if __name__ == "__main__":
-    os.environ.setdefault("OMP_NUM_THREADS", "1")
+    if os.environ.get("OMP_NUM_THREADS") != "1":  # libraries read it when they are imported
+        os.environ["OMP_NUM_THREADS"] = "1"
+        os.execv(sys.executable, [sys.executable, "-m", "tests.fuzz.run", *sys.argv[1:]])
     main()

@@ -297,3 +297,23 @@ def test_steepening_keeps_the_range_and_ratio_1() -> None:
     assert steep.max() <= plain.max() + 1e-6
     same, at_ratio_1 = (run(mixer(steepenings=n, learned=True), low, (9, 7)) for n in (0, 2))
     assert torch.equal(same, at_ratio_1)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("holes", [False, True])
+def test_the_weights_of_an_exported_graph_are_the_same(holes: bool) -> None:
+    """There the softmax is written out; logits of any size, traced from others."""
+    size = (2, 16, 5, 4)
+    some, others = (
+        (scale * noise(*size, seed=n), noise(*size, seed=n + 1), 1.0 * (noise(*size) > 0.7))
+        for n, scale in ((0, 1.0), (10, 300.0))
+    )
+    some, others = (maps if holes else (*maps[:2], None) for maps in (some, others))
+    graph = torch.jit.trace(
+        lambda *maps: MixingTail.weigh(*maps, *([] if holes else [None])),
+        some if holes else some[:2], check_trace=False,
+    )  # fmt: skip
+    for maps in (some, others):
+        expected = MixingTail.weigh(*maps)
+        assert expected.sum(1).sub(1).abs().max() < 1e-5
+        torch.testing.assert_close(graph(*(maps if holes else maps[:2])), expected)

@@ -304,6 +304,14 @@ def test_pickles_that_run_code_are_refused(tmp_path: Path) -> None:
         read_weights(tmp_path / "a.pth")
 
 
+@pytest.mark.parametrize("name", ["a.safetensors", "a.pth"])
+def test_damaged_weights_are_one_sentence(tmp_path: Path, name: str) -> None:
+    for content in (b"", b"garbage", b"\xff" * 100, (50).to_bytes(8, "little") + b"{" * 50):
+        (tmp_path / name).write_bytes(content)
+        with pytest.raises(InputError, match=name):
+            read_weights(tmp_path / name)
+
+
 def test_every_misfit_is_named(tmp_path: Path) -> None:
     module = torch.nn.Linear(2, 1)
     with pytest.raises(InputError, match="bias is missing"):

@@ -572,6 +572,23 @@ def test_manifest_forgets_what_is_not_whole(tmp_path):
     assert len(manifest.path.read_text().splitlines()) == 4
 
 
+def test_damaged_lines_of_a_manifest_count_for_nothing(tmp_path):
+    manifest = Manifest(tmp_path)
+    manifest.append(fake_records(tmp_path, 10, 2, []))
+    whole = manifest.path.read_bytes()
+    damage = [b"5", b"{}", b'"x"', b'{"rgb": 1}', b"[" * 50_000, b"\xff\xfe", bytes(9)]
+    manifest.path.write_bytes(b"\n".join([*damage, whole]))
+    assert manifest.repair(2) == {10}
+    assert manifest.path.read_bytes() == whole
+
+
+@pytest.mark.parametrize("stored", [b"{", b"5", b"\xff", b"[" * 50_000])
+def test_damaged_settings_of_a_set_are_one_sentence(tmp_path, stored):
+    (tmp_path / "settings.json").write_bytes(stored)
+    with pytest.raises(InputError, match=r"damaged, so .* cannot be continued"):
+        _keep_settings(tmp_path, 3, (480, 640), Catalogue(), False)
+
+
 def test_settings_of_a_set_cannot_change(tmp_path):
     _keep_settings(tmp_path, 3, (480, 640), Catalogue(), False)
     _keep_settings(tmp_path, 3, (480, 640), Catalogue(), False)

@@ -129,13 +129,21 @@ def mirrored(places: Places) -> Path:
     with tempfile.TemporaryDirectory(dir=folder.parent, prefix=f"{folder.name}-") as place:
         for name, (length, when) in store.listed().items():
             path = Path(place, name)
-            path.parent.mkdir(parents=True, exist_ok=True)
-            if path.suffix.lower() in HOLLOW:
-                path.touch()
-                hollow(path, length, when)
-            else:
-                store.fetch(name, path)
-                os.utime(path, ns=(when, when))
+            try:
+                path.parent.mkdir(parents=True, exist_ok=True)
+                if path.suffix.lower() in HOLLOW:
+                    path.touch()
+                    hollow(path, length, when)
+                else:
+                    store.fetch(name, path)
+                    os.utime(path, ns=(when, when))
+            except InputError:
+                raise
+            except (OSError, ValueError) as problem:  # names of stores may be anything
+                raise InputError(
+                    f"{places.source} has {name[:100]!r}, which cannot be a file here: "
+                    f"{one_line(problem)}; rename it there"
+                ) from None
         with suppress(OSError):  # another worker of this machine was faster
             os.rename(place, folder)
         os.makedirs(place, exist_ok=True)  # for the end of the block

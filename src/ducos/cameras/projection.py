@@ -151,7 +151,10 @@ def colmap_pose(source: Path, image: object) -> Pose:
         numbers = np.array(lines[number].split()[1:8], np.float64)
         turn = Rotation.from_quat(numbers[[1, 2, 3, 0]]).as_matrix()
         below = lines[number + 1].split() if number + 1 < len(lines) else []
-        ids = np.array(below[2::3], np.float64).astype(np.int64)
+        numbered = np.array(below[2::3], np.float64)
+        if not (np.abs(numbered) < 2**62).all():
+            raise ValueError("a POINT3D_ID is no whole number")
+        ids = numbered.astype(np.int64)
     except ValueError as problem:
         raise InputError(f"{source}: the lines of {name} are damaged: {problem}") from None
     if not (

@@ -16,7 +16,7 @@ from ducos.captures.bag_images import DEPTH_ENCODINGS, is_depth, message_colour,
 from ducos.captures.bag_poses import camera_transform, realsense_transform
 from ducos.captures.frame import Capture, Frame, FrameRef, measured
 from ducos.errors import InputError, needed
-from ducos.files import Found, refusing, together
+from ducos.files import Found, existing_file, refusing, together
 
 IMAGES = ("sensor_msgs/msg/Image", "sensor_msgs/msg/CompressedImage")
 INFO = "sensor_msgs/msg/CameraInfo"
@@ -37,6 +37,9 @@ class Bag(Capture):
     def __init__(self, path: Path):
         super().__init__(path)
         needed("rosbags", "captures")
+        for file in sorted(path.iterdir()) if path.is_dir() else [path]:
+            if not file.is_dir():
+                existing_file(file)  # rosbags would wait at a pipe without end
         from rosbags.highlevel import AnyReader
         from rosbags.typesys import Stores, get_typestore
 

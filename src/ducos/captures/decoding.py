@@ -15,7 +15,7 @@ from PIL import Image
 
 from ducos.arrays import AnyArray, Bytes
 from ducos.errors import InputError
-from ducos.files import MAX_BYTES, RGB_BYTES, refusing
+from ducos.files import MAX_BYTES, RGB_BYTES, existing_file, refusing
 
 MAX_PIXELS = MAX_BYTES // RGB_BYTES
 PIXELS_PER_BYTE = 10_000  # more than the flattest JPEG or PNG reaches
@@ -96,6 +96,7 @@ def json_table(content: bytes | str, name: object) -> dict[str, Any]:
 
 def read_text(path: Path) -> str:
     """A small text file; strange bytes are replaced, since only numbers are taken from it."""
+    existing_file(path)  # a pipe would be waited for without end
     with refusing(path, "text"):
         if path.stat().st_size > MOST_TEXT:
             raise InputError(f"{path} is {path.stat().st_size >> 20} MB long; expected a text file")

@@ -4,10 +4,9 @@
 `invalid_value` are holes (null: none). The low-resolution map has the same scale.
 """
 
-import json
 from pathlib import Path
 
-from ducos.data.files import FileDataset, PairFiles, existing_folder, found
+from ducos.data.files import FileDataset, PairFiles, existing_folder, found, json_object
 from ducos.errors import InputError
 
 LAYOUT = "a folder of scenes, each with rgb.png, depth.png (16-bit) and meta.json"
@@ -27,7 +26,7 @@ class Bench(FileDataset):
         files = []
         units = set()
         for path in metas:
-            about = json.loads(path.read_text())
+            about = json_object(path)
             missing = {"unit", "scale_to_unit", "invalid_value"} - about.keys()
             if missing:
                 raise InputError(f"{path} does not state {', '.join(sorted(missing))}")
@@ -41,6 +40,9 @@ class Bench(FileDataset):
 
 def _row(scene: Path, about: dict) -> PairFiles:
     low = scene / "lr_depth.png"
+    for name in ("scale_to_unit", "offset", "invalid_value"):
+        if not isinstance(about.get(name), int | float | None):
+            raise InputError(f"{scene / 'meta.json'}: {name} must be a number or null")
     return PairFiles(
         name=scene.name,
         rgb=scene / "rgb.png",

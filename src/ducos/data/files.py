@@ -4,16 +4,18 @@ Most datasets are no more than a list of such rows; their loaders only know wher
 what one stored code means.
 """
 
+import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from ducos.arrays import Mask
 from ducos.data.pair import Floats, Pair
-from ducos.errors import InputError
-from ducos.files import read_depth, read_rgb
+from ducos.errors import InputError, one_line
+from ducos.files import read_depth, read_rgb, read_text
 from ducos.hints import check_sensor
 
 
@@ -34,6 +36,17 @@ class PairFiles:
     offset: float = 0.0
     invalid: float | None = 0.0
     scene: str = ""
+
+
+def json_object(path: Path) -> dict[str, Any]:
+    """What a file beside the maps states about them."""
+    try:
+        stated = json.loads(read_text(path))
+    except (ValueError, RecursionError) as problem:
+        raise InputError(f"{path} cannot be understood: {one_line(problem)}") from None
+    if not isinstance(stated, dict):
+        raise InputError(f"{path} holds {type(stated).__name__}; expected a JSON object")
+    return stated
 
 
 class FileDataset:

@@ -14,12 +14,18 @@ What their numbers mean is said by the arguments or by a `dataset.json` in the f
 Without either, the unit is read or guessed as everywhere in ducos; 0 and NaN are holes.
 """
 
-import json
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
-from ducos.data.files import FileDataset, PairFiles, chosen, existing_folder, found
+from ducos.data.files import (
+    FileDataset,
+    PairFiles,
+    chosen,
+    existing_folder,
+    found,
+    json_object,
+)
 from ducos.errors import InputError
 from ducos.files import DATASET_KINDS, find_pairs
 
@@ -86,7 +92,7 @@ def with_meaning(
     try:
         hole = None if invalid == "none" else float(invalid)
         scale = None if scale is None else float(scale)
-    except ValueError:
+    except (ValueError, TypeError, OverflowError):
         raise InputError(
             f'scale must be a number and invalid a number or "none", got {scale!r} and {invalid!r}'
         ) from None
@@ -115,7 +121,7 @@ def dataset_pairs(source: Path, layout: str = LAYOUT) -> list[PairFiles]:
 def _side_car(path: Path) -> dict:
     if not path.is_file():
         return {}
-    stated = json.loads(path.read_text())
+    stated = json_object(path)
     unknown = stated.keys() - {"scale", "invalid", "unit"}
     if unknown:
         raise InputError(f"{path} has {', '.join(sorted(unknown))}; expected scale, invalid, unit")

@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from ducos.errors import InputError, needed
+from ducos.errors import InputError, needed, one_line
 
 State = dict[str, Tensor]
 FILES = ("model.safetensors", "pytorch_model.bin", "model.ckpt")
@@ -50,9 +50,15 @@ def read_weights(source: str | Path) -> State:
 def read_file(path: Path) -> State:
     """Tensors of one file; wrappers that trainers put around them are taken off."""
     if path.suffix == ".safetensors":
+        from safetensors import SafetensorError
         from safetensors.torch import load_file
 
-        return load_file(path)
+        try:
+            return load_file(path)
+        except (SafetensorError, OSError, ValueError) as problem:
+            raise InputError(
+                f"{path} is not a readable safetensors file ({one_line(problem)}); fetch it again"
+            ) from None
     try:
         content = torch.load(path, map_location="cpu", weights_only=True)
     except Exception as error:  # torch raises many kinds for a broken or unsafe pickle

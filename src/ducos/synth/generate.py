@@ -49,16 +49,18 @@ class Manifest:
         return self.folder / MANIFEST
 
     def records(self) -> list[dict[str, Any]]:
-        """All whole lines whose files exist; a line torn by a crash is ignored."""
+        """All whole lines whose files exist; one torn by a crash, or damaged, is ignored."""
         if not self.path.exists():
             return []
         records = []
-        for line in self.path.read_text(encoding="utf-8").splitlines():
+        for line in self.path.read_text(encoding="utf-8", errors="replace").splitlines():
             try:
                 record = json.loads(line)
-            except json.JSONDecodeError:
+                files = [self.folder / record[name] for name in ("rgb", "depth", "camera")]
+                whole = isinstance(record["scene"], int) and isinstance(record["assets"], list)
+            except (ValueError, TypeError, LookupError, RecursionError):
                 continue
-            if all((self.folder / record[name]).exists() for name in ("rgb", "depth", "camera")):
+            if whole and all(file.exists() for file in files):
                 records.append(record)
         return records
 
@@ -176,7 +178,12 @@ def _keep_settings(
         settings["path"] = True
     path = out / SETTINGS
     if path.exists():
-        stored = json.loads(path.read_text(encoding="utf-8"))
+        try:
+            stored = dict(json.loads(path.read_text(encoding="utf-8")))
+        except (ValueError, TypeError, RecursionError):
+            raise InputError(
+                f"{path} is damaged, so {out} cannot be continued; choose another folder"
+            ) from None
         names = sorted(settings.keys() | stored.keys())
         different = [name for name in names if stored.get(name) != settings.get(name)]
         if different:

@@ -18,7 +18,7 @@ class MetricsLog:
         """step: where the run goes on; rows of later steps were lost with a killed process."""
         path = out / "metrics.jsonl"
         if path.exists():
-            rows = path.read_text().splitlines(keepends=True)
+            rows = path.read_text(errors="replace").splitlines(keepends=True)
             with atomic_write(path) as temporary:
                 temporary.write_text("".join(row for row in rows if _step_of(row) <= step))
         self.file = path.open("a", buffering=1)
@@ -85,8 +85,9 @@ class ProgressBar:
 
 
 def _step_of(row: str) -> float:
-    """The step of a line of metrics.jsonl; a line torn by a kill counts as lost."""
+    """The step of a line of metrics.jsonl; one that was torn by a kill, or damaged, is lost."""
     try:
-        return float(json.loads(row)["step"])
-    except (ValueError, KeyError):
-        return float("inf")
+        numbers = {name: float(value) for name, value in json.loads(row).items()}
+    except (ValueError, TypeError, AttributeError, OverflowError, RecursionError):
+        numbers = {}
+    return numbers.get("step", float("inf"))

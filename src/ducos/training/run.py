@@ -6,7 +6,7 @@ from pathlib import Path
 import torch
 from torch import Tensor, nn
 
-from ducos.errors import InputError
+from ducos.errors import InputError, one_line
 from ducos.models import (
     MODELS,
     Model,
@@ -19,6 +19,9 @@ from ducos.models import (
 from ducos.training.config import Config
 from ducos.training.dual import Dual
 from ducos.training.state import load_optimizer, load_training, optimizer_tensors, save_training
+
+# What a state raises whose tensors or values are not those of a run.
+DAMAGED = (ValueError, TypeError, AttributeError, LookupError, ArithmeticError, RuntimeError)
 
 
 @dataclass
@@ -71,15 +74,24 @@ def save(run: Run, path: Path) -> None:
 def restore(run: Run, path: Path) -> None:
     """Undo `save`."""
     groups, values = load_training(path)
-    load_strictly(run.model, groups["model"], path)
-    load_optimizer(run.optimizer, groups.get("optimizer", {}))
-    # The config decides whether an average is kept; a run without one starts it here.
-    saved = groups.get("average", {})
-    for name, value in run.average.items():
-        value.copy_(saved.get(name, run.model.state_dict()[name]))
-    torch.set_rng_state(groups["rng"]["torch"])
-    run.dual.load_state_dict(values["dual"])
-    run.step, run.best = values["step"], values["best"]
+    try:
+        load_strictly(run.model, groups["model"], path)
+        load_optimizer(run.optimizer, groups.get("optimizer", {}))
+        # The config decides whether an average is kept; a run without one starts it here.
+        saved = groups.get("average", {})
+        for name, value in run.average.items():
+            value.copy_(saved.get(name, run.model.state_dict()[name]))
+        torch.set_rng_state(groups["rng"]["torch"])
+        run.dual.load_state_dict(values["dual"])
+        run.step, run.best = int(values["step"]), float(values["best"])
+    except InputError:
+        raise
+    except DAMAGED as problem:
+        reason = one_line(problem)
+        raise InputError(
+            f"{path} is a damaged training state ({reason}); begin again in another folder, from "
+            "the best weights if there are any (model.start)"
+        ) from None
 
 
 def save_weights(

@@ -29,7 +29,7 @@ def load_training(path: Path) -> tuple[dict[str, dict[str, Tensor]], dict]:
         groups.setdefault(group, {})[rest] = value
     try:
         return groups, json.loads(header["values"])
-    except (KeyError, ValueError):
+    except (KeyError, ValueError, RecursionError):
         raise InputError(f"{path} lacks the values of a training state; it is damaged") from None
 
 
