@@ -4,7 +4,7 @@ import { createEngine } from "./engine.js";
 import { framesOf, showMeasurements, showThumb, sorted } from "./files.js";
 import { forPage, showFindings, showSentence } from "./findings.js";
 import { readLink, writeLink } from "./link.js";
-import { drawRamp, loadPalettes, percentiles } from "./palette.js";
+import { drawRamp, loadPalettes, percentiles, scaleBetween } from "./palette.js";
 import { PictureView } from "./picture.js";
 import { Player } from "./player.js";
 import { drawProfile } from "./profile.js";
@@ -24,7 +24,7 @@ let beside = {}; // what a frame of a recording brings along: mask, confidence, 
 let origin = {}; // of the files, for the link: { example } or { recording, frame }
 let limits = null;
 let scene = null;
-let bounds = [0, 1]; // of the colour range
+let slider = scaleBetween(0, 1); // of the colour range
 let working = null; // AbortController
 let examining = null;
 
@@ -79,10 +79,9 @@ function legend(overlay) {
 
 function setRange() {
   const [low, high] = [Number($("low").value), Number($("high").value)].sort((a, b) => a - b);
-  const value = (step) => bounds[0] + ((bounds[1] - bounds[0]) * step) / 1000;
-  const range = [value(low), value(Math.max(high, low + 1))];
+  const range = [slider.value(low / 1000), slider.value(Math.max(high, low + 1) / 1000)];
   picture.set({ range });
-  drawRamp($("ramp"), picture.state.palette, low / 1000, high / 1000);
+  drawRamp($("ramp"), picture.state.palette, slider, range);
   const unit = scene?.metric ? " m" : "";
   $("near").textContent = metres(range[0]) + unit;
   $("far").textContent = metres(range[1]) + unit;
@@ -93,11 +92,10 @@ function show(made, link = null) {
   scene = made;
   if (files.depth) showMeasurements($("slot-depth"), scene);
   $("result").hidden = false;
-  bounds = percentiles(scene.depth, scene.valid, 0, 0.995);
+  slider = scaleBetween(...percentiles(scene.depth, scene.valid, 0, 0.995));
   const [from, to] = link?.range ?? percentiles(scene.depth, scene.valid, 0.02, 0.98);
-  const step = (value) => Math.round((1000 * (value - bounds[0])) / (bounds[1] - bounds[0] || 1));
-  $("low").value = step(from);
-  $("high").value = step(to);
+  $("low").value = Math.round(1000 * slider.share(from));
+  $("high").value = Math.round(1000 * slider.share(to));
   const line = link?.line ? Object.fromEntries(["x0", "y0", "x1", "y1"].map((name, i) => [name, link.line[i]])) : scene.strongestEdge();
   picture.state.line = line;
   picture.show(scene);

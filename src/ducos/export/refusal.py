@@ -1,0 +1,22 @@
+"""Why a model cannot be traced, in words: what torch says of it names an operator, not a reason."""
+
+from ducos.errors import one_line
+
+SIZES = "which follow from the size of the image; the tracer cannot follow numbers, only tensors"
+REASONS = {
+    "upsample_bicubic2d() received": f"it resizes position embeddings by factors {SIZES}",
+    "define __round__": f"it rounds sizes {SIZES}",
+    "must be Tensor, not int": f"it compares sizes {SIZES}",
+    "Can't call numpy() on Tensor": "it computes with numpy, which no graph can hold",
+    "sigmaSpatial": "it computes with OpenCV, which no graph can hold",
+    "cv2": "it computes with OpenCV, which no graph can hold",
+    "OpenCV": "it computes with OpenCV, which no graph can hold",
+    "scipy": "it computes with scipy, which no graph can hold",
+}
+"""A part of what torch or a library says -> what it means."""
+
+
+def reason(problem: Exception) -> str:
+    """One sentence; what was said itself, if nothing is known about it."""
+    said = f"{type(problem).__module__}: {problem}"
+    return next((why for part, why in REASONS.items() if part in said), one_line(problem))
