@@ -217,9 +217,12 @@ function tooLarge() {
   return `The files have ${(total / 1e6).toFixed(0)} MB together; this server takes ${(limits.body / 1e6).toFixed(0)} MB. Make them smaller.`;
 }
 
+let tell = () => {}; // shows once more what was found: advice depends on what is chosen
+
 async function examine(before = "") {
   examining?.abort();
   const mine = (examining = new AbortController());
+  tell = () => {};
   $("run").disabled = true;
   const large = tooLarge();
   if (large) return showSentence($("findings"), "error", large);
@@ -228,8 +231,11 @@ async function examine(before = "") {
     const { unit, scale } = options();
     const report = await engine.examine({ ...files, mask: further().mask }, { unit, ...(scale ? { scale } : {}) }, mine.signal);
     if (mine.signal.aborted) return;
-    showFindings($("findings"), report, apply, options());
-    if (before) $("findings").prepend(element("li", { className: "note" }, element("span", { className: "mark" }, "⇄"), element("span", {}, before)));
+    tell = () => {
+      showFindings($("findings"), report, apply, options());
+      if (before) $("findings").prepend(element("li", { className: "note" }, element("span", { className: "mark" }, "⇄"), element("span", {}, before)));
+    };
+    tell();
     $("run").disabled = report.findings.some((finding) => finding.code === "unreadable");
   } catch (problem) {
     if (mine.signal.aborted) return;
@@ -240,6 +246,7 @@ async function examine(before = "") {
 
 function apply(changes) {
   for (const [name, value] of Object.entries(changes)) $("options").elements[name].value = value;
+  tell();
   run();
 }
 
@@ -293,6 +300,7 @@ $("options").addEventListener("submit", (event) => event.preventDefault());
 $("options").addEventListener("change", (event) => {
   if (!files.rgb || !files.depth) return;
   if (["unit", "scale", "mask"].includes(event.target.name)) examine();
+  else tell();
   if (scene) $("run").textContent = "Sharpen again";
 });
 
