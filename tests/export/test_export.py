@@ -85,6 +85,9 @@ def test_a_file_that_is_wrong_is_refused_by_its_size() -> None:
         (("--to", "tflite", "-o", "x.onnx"), "unknown format 'tflite'; choose one of: onnx"),
         (("--to", "onnx", "-o", "x.xml"), "onnx files end in .onnx"),
         (("-o", "nowhere/x.onnx"), "nowhere"),
+        (("--to", "torch-export", "-o", "x.onnx"), "torch-export files end in .pt2"),
+        (("--to", "torch-export", "--half", "-o", "x.pt2"), "hold weights as they are"),
+        (("--model", "fdsr", "-o", "x.onnx"), "fdsr has no weights in this package"),
     ],
 )
 def test_mistakes_are_refused_before_the_work(capsys, tmp_path, monkeypatch, arguments, sentence):
@@ -127,3 +130,40 @@ def test_openvino_is_refused_and_leaves_nothing(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="differs from torch"):
         export(load(), "openvino", tmp_path / "tiny.xml", about={})
     assert not list(tmp_path.iterdir())
+
+
+PAGE = Path(__file__).parents[2] / "docs/export.md"
+
+
+def test_the_page_says_of_every_model_and_prompt_whether_it_can_be_exported() -> None:
+    """`python benchmarks/exportable.py --write docs/export.md` makes the table."""
+    from benchmarks.exportable import BEGIN, END, every
+
+    table = PAGE.read_text(encoding="utf-8").split(BEGIN)[1].split(END)[0]
+    rows = [line.strip("| ").split("|") for line in table.splitlines() if line.startswith("| `")]
+    assert [row[0].strip(" `") for row in rows] == every()
+    for row in rows:
+        said, why = row[1].strip(), "".join(row[2:]).strip()
+        assert why if said.startswith("no") else float(said) <= LIMIT
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [("domain-transform", "computes with OpenCV"), ("weighted-median", "rounds sizes")],
+)
+def test_a_model_that_cannot_be_traced_says_why(capsys, tmp_path, name: str, why: str) -> None:
+    code, _, err = ducos_here(capsys, "export", "--model", name, "-o", tmp_path / "x.onnx")
+    assert code == 2
+    assert why in err
+    assert "Traceback" not in err
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.slow
+def test_a_model_without_weights_can_be_exported(capsys, tmp_path) -> None:
+    file = tmp_path / "bicubic.onnx"
+    code, out, err = ducos_here(capsys, "export", "--model", "bicubic", "-o", file, "--json")
+    assert code == 0, err
+    assert max(row["depth"] for row in json.loads(out)["parity"]) <= LIMIT
+    onnx.checker.check_model(file)

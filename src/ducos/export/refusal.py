@@ -8,9 +8,12 @@ REASONS = {
     "define __round__": f"it rounds sizes {SIZES}",
     "must be Tensor, not int": f"it compares sizes {SIZES}",
     "Can't call numpy() on Tensor": "it computes with numpy, which no graph can hold",
-    "sigmaSpatial": "it computes with OpenCV, which no graph can hold",
+    "can not be treated as": "it computes with OpenCV, which no graph can hold",
     "cv2": "it computes with OpenCV, which no graph can hold",
-    "OpenCV": "it computes with OpenCV, which no graph can hold",
+    "aten::linalg_": "it solves small systems of equations by an operator that ONNX does not have",
+    "kernel of unknown shape": "it convolves with a kernel whose size the tracer does not know",
+    "could not be broadcast": "it computes with numpy, of which the graph keeps what it was once",
+    "ShapeInferenceError": "the graph keeps sizes of the trace",
     "scipy": "it computes with scipy, which no graph can hold",
 }
 """A part of what torch or a library says -> what it means."""
