@@ -29,6 +29,7 @@ from ducos.sampling import area, fill_holes
 from ducos.upscaling import Upscaler, find_weights, load, parameter_count
 
 USUAL = "ducos-tiny:onnx,ducos-tiny,fdsr,fdkn,guided-filter,bicubic,bicubic:onnx"
+EMBEDDED = ("ducos-tiny", "ducos-small")
 COLUMNS = ("network", "super_resolve", "check off")
 
 
@@ -76,14 +77,13 @@ def calls(
     image: (H, W, 3); low: (h, w), metres without holes.
     """
     model, _, runtime = name.partition(":")
-    weights = find_weights(model)
+    embedded = model in EMBEDDED
     if runtime == "onnx":
         upscaler = Upscaler(model, runtime="onnx", threads=threads)
         network = alone(model, image, low, threads)
-        count = parameter_count(load(model)) if weights else 0
+        count = parameter_count(load(model)) if embedded else 0
     else:
-        named = weights or model in PLAIN or model == "guided-filter"
-        module = load(model) if named else create(model).eval()
+        module = load(model) if embedded else create(model).eval()
         upscaler = Upscaler(module)
         network = in_torch(module, image, low)
         count = parameter_count(module)
@@ -109,7 +109,7 @@ def alone(name: str, image: np.ndarray, low: np.ndarray, threads: int) -> Callab
     """The network on onnxruntime."""
     planes = np.ascontiguousarray(np.moveaxis(image, -1, 0))
     given, trust = (low - low.min()) / np.ptp(low), np.ones_like(low)
-    weights = find_weights(name)
+    weights = None if name in PLAIN else find_weights(name)
     if weights is None:
         return lambda: PLAIN[name](given, image.shape[:2])
     network = open_network(weights, threads)
