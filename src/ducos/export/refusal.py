@@ -11,6 +11,7 @@ REASONS = {
     "can not be treated as": "it computes with OpenCV, which no graph can hold",
     "cv2": "it computes with OpenCV, which no graph can hold",
     "aten::linalg_": "it solves small systems of equations by an operator that ONNX does not have",
+    "aten::fft": "it computes a Fourier transform, for which the tracer has no operator",
     "kernel of unknown shape": "it convolves with a kernel whose size the tracer does not know",
     "could not be broadcast": "it computes with numpy, of which the graph keeps what it was once",
     "ShapeInferenceError": "the graph keeps sizes of the trace",

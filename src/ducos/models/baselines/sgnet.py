@@ -74,9 +74,8 @@ class ChannelMixing(nn.Module):
         self.u = nn.Parameter(upper.triu(1))
 
     def forward(self, x: Tensor) -> Tensor:
-        identity = torch.eye(len(self.l), dtype=x.dtype, device=x.device)
-        lower = self.l.tril(-1) + identity
-        upper = self.u.triu(1) + identity * (self.sign_s * self.log_s.exp())
+        lower = self.l.tril(-1) + torch.eye(len(self.l), dtype=x.dtype, device=x.device)
+        upper = self.u.triu(1) + torch.diag(self.sign_s * self.log_s.exp())
         return F.conv2d(x, (self.p @ (lower @ upper))[:, :, None, None])
 
 
