@@ -11,8 +11,10 @@ if TYPE_CHECKING:
 
 @contextmanager
 def waiting(text: str, *, quiet: bool) -> Iterator[Callable[[float], None] | None]:
-    """A spinner on stderr for work that takes more than a moment; yields what shows its share. Where
-    nobody would see it turn, nothing is loaded for it."""
+    """A spinner on stderr for work that takes more than a moment; yields what shows its share.
+
+    Where nobody would see it turn, nothing is loaded for it.
+    """
     if quiet or not sys.stderr.isatty():
         yield None
         return
