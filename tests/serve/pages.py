@@ -21,7 +21,7 @@ FLAGS = [
     *("--disable-sync", "--disable-background-networking", "--disable-component-update"),
     "--enable-unsafe-swiftshader",  # 3D without a graphics card
 ]
-LATER = 180_000  # milliseconds; a busy machine is slow
+LATER = 60_000  # milliseconds; a busy machine is slow
 Pair = tuple[bytes, bytes]
 NO_BROWSER = pytest.mark.skipif(
     CHROMIUM is None or find_spec("playwright") is None,

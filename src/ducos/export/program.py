@@ -25,7 +25,7 @@ def program(whole: WholePass) -> torch.export.ExportedProgram:
     shapes.backed_size_oblivious = True  # else a batch of one would need a program of its own
     try:
         with torch.no_grad():
-            return torch.export.export(whole, tuple(feed.values()), dynamic_shapes=axes)
+            made = torch.export.export(whole, tuple(feed.values()), dynamic_shapes=axes)
     except Exception as problem:  # whatever a model does that torch cannot follow
         raise InputError(
             f"torch.export cannot follow {type(whole.network).__name__}: {reason(problem)}; "
@@ -33,6 +33,8 @@ def program(whole: WholePass) -> torch.export.ExportedProgram:
         ) from None
     finally:
         shapes.backed_size_oblivious = before
+    made.example_inputs = None  # else they go into the file: gigabytes of nothing
+    return made
 
 
 def example() -> dict[str, Tensor]:
