@@ -116,6 +116,17 @@ def test_onnx_says_what_torch_says_at_any_size(capsys, tmp_path) -> None:
 
 
 @pytest.mark.slow
+def test_a_program_of_torch_says_what_torch_says(tmp_path) -> None:
+    file = tmp_path / "bicubic.pt2"
+    rows = export(load("bicubic"), "torch-export", file, about={"licence": "Apache-2.0"})
+    assert all(row.sound for row in rows)
+    assert file.stat().st_size < 5_000_000  # the inputs that it was traced with are not in it
+    told = {"about": ""}
+    torch.export.load(file, extra_files=told)
+    assert json.loads(told["about"])["licence"] == "Apache-2.0"
+
+
+@pytest.mark.slow
 def test_half_weights_take_half_the_room(tmp_path) -> None:
     file = tmp_path / "half.onnx"
     rows = export(load(), "onnx", file, about={}, half=True)
