@@ -41,6 +41,7 @@ from ducos.models.checkpoint import (
     write_tensors,
 )
 from ducos.models.header import read_about
+from ducos.runtime import can_run, description
 from ducos.synth.generate import Manifest
 from ducos.training.recipe import ChooseConfig, Recipe, RenderSet, load_recipe
 from ducos.training.stages import chained, check_folders, is_finished
@@ -346,7 +347,8 @@ def embed(path: Path, target: Path, recipe: Recipe, choice: Choice, out: Path) -
 
 
 def keep_branches(base: Path, before: dict[str, Tensor]) -> None:
-    """Files that rest on a base are told of its new header; those of other weights are useless."""
+    """Files that rest on a base are told of its new header, and their graphs with them, which name
+    places in both files; those of other weights are useless."""
     now = read_tensors(base)[0]
     same = before.keys() == now.keys() and all(torch.equal(now[n], before[n]) for n in now)
     for path in sorted(base.parent.glob("*.safetensors")):
@@ -356,8 +358,11 @@ def keep_branches(base: Path, before: dict[str, Tensor]) -> None:
             tensors, header = read_tensors(path)
             about = json.loads(header["about"]) | {"base_sha256": sha256(base)}
             write_tensors(path, tensors, {**header, "about": json.dumps(about)})
+            if can_run(path):
+                export_pieces(path)
         else:
-            path.unlink()
+            for file in (path, description(path), *path.parent.glob(f"{path.stem}.*.onnx")):
+                file.unlink(missing_ok=True)
             print(f"{path.name} rested on other weights of {base.stem} and is gone: make it again")
 
 

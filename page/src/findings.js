@@ -8,9 +8,15 @@ const REMEDIES = {
   misaligned: [{ shift: "auto" }, "Move it back"],
 };
 
+const TAKEN = "This is taken into account: see the options below.";
+
 export function showFindings(list, report, apply, chosen) {
-  const open = (remedy) => remedy && Object.entries(remedy[0]).some(([name, value]) => chosen[name] !== value);
-  const rows = report.findings.map((finding) => row(finding.severity, finding.sentence, finding.advice, open(REMEDIES[finding.code]) ? REMEDIES[finding.code] : null, apply));
+  const rows = report.findings.map(({ code, severity, sentence, advice }) => {
+    const remedy = REMEDIES[code];
+    // Nobody needs to be told what is chosen already.
+    const followed = remedy && Object.entries(remedy[0]).every(([name, value]) => chosen[name] === value);
+    return followed ? row(severity, sentence, TAKEN, null, apply) : row(severity, sentence, advice, remedy, apply);
+  });
   if (report.facts.depth_size) rows.unshift(row(report.sound ? "good" : "note", sizes(report)));
   list.replaceChildren(...rows);
 }

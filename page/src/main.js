@@ -4,7 +4,7 @@ import { createEngine } from "./engine.js";
 import { framesOf, showMeasurements, showThumb, sorted } from "./files.js";
 import { forPage, showFindings, showSentence } from "./findings.js";
 import { readLink, writeLink } from "./link.js";
-import { drawRamp, loadPalettes, percentiles } from "./palette.js";
+import { drawRamp, loadPalettes, percentiles, scaleBetween } from "./palette.js";
 import { PictureView } from "./picture.js";
 import { Player } from "./player.js";
 import { drawProfile } from "./profile.js";
@@ -24,7 +24,7 @@ let beside = {}; // what a frame of a recording brings along: mask, confidence, 
 let origin = {}; // of the files, for the link: { example } or { recording, frame }
 let limits = null;
 let scene = null;
-let bounds = [0, 1]; // of the colour range
+let slider = scaleBetween(0, 1); // of the colour range
 let working = null; // AbortController
 let examining = null;
 
@@ -79,10 +79,9 @@ function legend(overlay) {
 
 function setRange() {
   const [low, high] = [Number($("low").value), Number($("high").value)].sort((a, b) => a - b);
-  const value = (step) => bounds[0] + ((bounds[1] - bounds[0]) * step) / 1000;
-  const range = [value(low), value(Math.max(high, low + 1))];
+  const range = [slider.value(low / 1000), slider.value(Math.max(high, low + 1) / 1000)];
   picture.set({ range });
-  drawRamp($("ramp"), picture.state.palette, low / 1000, high / 1000);
+  drawRamp($("ramp"), picture.state.palette, slider, range);
   const unit = scene?.metric ? " m" : "";
   $("near").textContent = metres(range[0]) + unit;
   $("far").textContent = metres(range[1]) + unit;
@@ -93,11 +92,10 @@ function show(made, link = null) {
   scene = made;
   if (files.depth) showMeasurements($("slot-depth"), scene);
   $("result").hidden = false;
-  bounds = percentiles(scene.depth, scene.valid, 0, 0.995);
+  slider = scaleBetween(...percentiles(scene.depth, scene.valid, 0, 0.995));
   const [from, to] = link?.range ?? percentiles(scene.depth, scene.valid, 0.02, 0.98);
-  const step = (value) => Math.round((1000 * (value - bounds[0])) / (bounds[1] - bounds[0] || 1));
-  $("low").value = step(from);
-  $("high").value = step(to);
+  $("low").value = Math.round(1000 * slider.share(from));
+  $("high").value = Math.round(1000 * slider.share(to));
   const line = link?.line ? Object.fromEntries(["x0", "y0", "x1", "y1"].map((name, i) => [name, link.line[i]])) : scene.strongestEdge();
   picture.state.line = line;
   picture.show(scene);
@@ -219,9 +217,12 @@ function tooLarge() {
   return `The files have ${(total / 1e6).toFixed(0)} MB together; this server takes ${(limits.body / 1e6).toFixed(0)} MB. Make them smaller.`;
 }
 
+let tell = () => {}; // shows once more what was found: advice depends on what is chosen
+
 async function examine(before = "") {
   examining?.abort();
   const mine = (examining = new AbortController());
+  tell = () => {};
   $("run").disabled = true;
   const large = tooLarge();
   if (large) return showSentence($("findings"), "error", large);
@@ -230,8 +231,11 @@ async function examine(before = "") {
     const { unit, scale } = options();
     const report = await engine.examine({ ...files, mask: further().mask }, { unit, ...(scale ? { scale } : {}) }, mine.signal);
     if (mine.signal.aborted) return;
-    showFindings($("findings"), report, apply, options());
-    if (before) $("findings").prepend(element("li", { className: "note" }, element("span", { className: "mark" }, "⇄"), element("span", {}, before)));
+    tell = () => {
+      showFindings($("findings"), report, apply, options());
+      if (before) $("findings").prepend(element("li", { className: "note" }, element("span", { className: "mark" }, "⇄"), element("span", {}, before)));
+    };
+    tell();
     $("run").disabled = report.findings.some((finding) => finding.code === "unreadable");
   } catch (problem) {
     if (mine.signal.aborted) return;
@@ -242,6 +246,7 @@ async function examine(before = "") {
 
 function apply(changes) {
   for (const [name, value] of Object.entries(changes)) $("options").elements[name].value = value;
+  tell();
   run();
 }
 
@@ -295,6 +300,7 @@ $("options").addEventListener("submit", (event) => event.preventDefault());
 $("options").addEventListener("change", (event) => {
   if (!files.rgb || !files.depth) return;
   if (["unit", "scale", "mask"].includes(event.target.name)) examine();
+  else tell();
   if (scene) $("run").textContent = "Sharpen again";
 });
 

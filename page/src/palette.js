@@ -43,15 +43,27 @@ export function onCanvas(picture) {
 }
 
 // The colours of the whole scale: between the handles the palette, its ends outside.
-export function drawRamp(canvas, palette, from = 0, to = 1) {
+export function drawRamp(canvas, palette, { value }, range) {
   const row = new ImageData(256, 1);
   for (let i = 0; i < 256; i++) {
-    const share = Math.max(0, Math.min(1, (i / 255 - from) / Math.max(1e-6, to - from)));
-    const step = 4 * Math.round(255 * share);
+    const share = (value(i / 255) - range[0]) / Math.max(1e-9, range[1] - range[0]);
+    const step = 4 * Math.round(255 * Math.max(0, Math.min(1, share)));
     row.data.set(tables[palette].slice(step, step + 3), 4 * i);
     row.data[4 * i + 3] = 255;
   }
   canvas.getContext("2d").putImageData(row, 0, 0);
+}
+
+// The value at each share of a slider, and the share at which each value lies. Distances go by their
+// inverse: what is near has most of the pixels and the finest steps, the background few.
+export function scaleBetween(near, far) {
+  const inverse = near > 0;
+  const bent = inverse ? (v) => 1 / Math.max(v, 1e-9) : (v) => v;
+  const [a, b] = [bent(near), bent(far)];
+  return {
+    value: (share) => { const at = a + (b - a) * share; return inverse ? 1 / at : at; },
+    share: (value) => (bent(value) - a) / (b - a || 1),
+  };
 }
 
 // Values below which the shares `from` and `to` of the valid pixels lie.

@@ -45,9 +45,12 @@ def correlate(x: AnyArray, kernel: AnyArray | Sequence[float], axis: int) -> Any
         around = mirrored(np.arange(first - reach, last + reach), n)
         low, high = int(around.min()), int(around.max()) + 1
         matrix = np.zeros((last - first, high - low))
-        rows = np.arange(last - first)
-        for step, weight in enumerate(weights):
-            np.add.at(matrix, (rows, around[step : step + last - first] - low), weight)
+        rows, steps = np.arange(last - first)[:, None], np.arange(len(weights))
+        places = rows, around[rows + steps] - low
+        if first >= reach and last + reach <= n:
+            matrix[places] = weights
+        else:  # where pixels are mirrored, some count twice
+            np.add.at(matrix, places, weights)
         np.matmul(matrix.astype(kind), lines[low:high], out=out[first:last])
     rest = [size for each, size in enumerate(x.shape) if each != axis]
     return np.moveaxis(out.reshape(n, *rest), 0, axis)

@@ -241,10 +241,14 @@ def continued(x: Tensor, valid: Tensor, levels: int = LEVELS) -> Tensor:
     """
     weight = valid.to(x.dtype)
     weighted = ((weight > 0) & (weight < 1)).flatten(1).any(1)[:, None, None, None]
-    return _continued(x, weight, weighted, levels)
+    return _continued(x, weight, weighted, levels, (x.shape[-2], x.shape[-1]), 2)
 
 
-def _continued(x: Tensor, weight: Tensor, weighted: Tensor, levels: int) -> Tensor:
+def _continued(
+    x: Tensor, weight: Tensor, weighted: Tensor, levels: int, whole: Size, shrink: int
+) -> Tensor:
+    """whole: size of the finest level; shrink: by how much the next one is coarser than that. Sizes
+    in a graph are formulas, and halves of halves of halves take minutes to simplify."""
     valid = weight > 0
     x = torch.where(valid, x, torch.zeros_like(x))
     if levels == 0 or all_of(valid):
@@ -252,13 +256,14 @@ def _continued(x: Tensor, weight: Tensor, weighted: Tensor, levels: int) -> Tens
     h, w = x.shape[-2:]
     if not exporting() and h == 1 and w == 1:
         return x
-    half = ((h + 1) // 2, (w + 1) // 2)
+    half = ((whole[0] + shrink - 1) // shrink, (whole[1] + shrink - 1) // shrink)
     pooled_weight = area(weight, half)
     safe_weight = pooled_weight.clamp_min(torch.finfo(x.dtype).tiny)
     coarse = area(weight * x, half) / safe_weight
     coarse = torch.where(pooled_weight > 0, coarse, torch.zeros_like(coarse))
     below = torch.where(weighted, pooled_weight, (pooled_weight > 0).to(x.dtype))
-    return torch.where(valid, x, bilinear(_continued(coarse, below, weighted, levels - 1), (h, w)))
+    filled = _continued(coarse, below, weighted, levels - 1, whole, 2 * shrink)
+    return torch.where(valid, x, bilinear(filled, (h, w)))
 
 
 def pad_to_multiple(x: Tensor, multiple: int) -> Tensor:

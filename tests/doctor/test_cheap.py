@@ -9,7 +9,11 @@ from PIL import Image
 from ducos.batch import run_batch
 from ducos.data.shapes import Shapes
 from ducos.doctor import cheap_warnings
-from ducos.files import as_depth, find_pairs
+from ducos.doctor.colour import check_orientation, is_misaligned
+from ducos.doctor.orientation import FLIPS
+from ducos.doctor.refinement import View
+from ducos.doctor.registration import common_misalignment
+from ducos.files import DepthMap, as_depth, find_pairs
 from ducos.upscaling import Options, super_resolve
 
 SCENES = Shapes(4, 120, 160)
@@ -62,3 +66,25 @@ def test_a_mirrored_recording_is_warned_of(flipped: bool, tmp_path: Path) -> Non
     summary = run_batch(pairs, tmp_path / "out", options=Options(model="bicubic"))
     assert any("mirrored left to right" in each for each in summary.warnings) == flipped
     assert summary.made == 4
+
+
+@pytest.mark.parametrize("moved", [(0, 0), (0, 2), (3, 0), (-6, 5)])
+@pytest.mark.parametrize("index", range(3))
+def test_haste_does_not_change_what_is_done_about_a_shift(index: int, moved: tuple[int, int]):
+    """`--shift check` measures no further than it must; its verdict is that of the whole way."""
+    pair = SCENES[index]
+    depth = np.roll(pair.target, moved, (0, 1))[1::4, 1::4].copy()
+    view = View(pair.rgb, depth, depth > 0)
+    full, hasty = common_misalignment([view]), common_misalignment([view], in_haste=True)
+    assert is_misaligned(hasty, 4) == is_misaligned(full, 4)
+    if is_misaligned(full, 4):
+        assert hasty == full
+
+
+@pytest.mark.parametrize("undo", FLIPS.values(), ids=FLIPS)
+def test_haste_does_not_change_what_is_said_of_a_mirrored_map(undo):
+    pair = SCENES[0]
+    plane = undo(pair.target[1::4, 1::4]).copy()
+    low = DepthMap(plane, plane > 0, "m", 1.0, "given")
+    full = [*check_orientation(pair.rgb, low, {"noise": 0.0})]
+    assert [*check_orientation(pair.rgb, low, {"noise": 0.0}, in_haste=True)] == full

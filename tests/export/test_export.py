@@ -85,6 +85,9 @@ def test_a_file_that_is_wrong_is_refused_by_its_size() -> None:
         (("--to", "tflite", "-o", "x.onnx"), "unknown format 'tflite'; choose one of: onnx"),
         (("--to", "onnx", "-o", "x.xml"), "onnx files end in .onnx"),
         (("-o", "nowhere/x.onnx"), "nowhere"),
+        (("--to", "torch-export", "-o", "x.onnx"), "torch-export files end in .pt2"),
+        (("--to", "torch-export", "--half", "-o", "x.pt2"), "hold weights as they are"),
+        (("--model", "fdsr", "-o", "x.onnx"), "fdsr has no weights in this package"),
     ],
 )
 def test_mistakes_are_refused_before_the_work(capsys, tmp_path, monkeypatch, arguments, sentence):
@@ -113,6 +116,17 @@ def test_onnx_says_what_torch_says_at_any_size(capsys, tmp_path) -> None:
 
 
 @pytest.mark.slow
+def test_a_program_of_torch_says_what_torch_says(tmp_path) -> None:
+    file = tmp_path / "bicubic.pt2"
+    rows = export(load("bicubic"), "torch-export", file, about={"licence": "Apache-2.0"})
+    assert all(row.sound for row in rows)
+    assert file.stat().st_size < 5_000_000  # the inputs that it was traced with are not in it
+    told = {"about": ""}
+    torch.export.load(file, extra_files=told)
+    assert json.loads(told["about"])["licence"] == "Apache-2.0"
+
+
+@pytest.mark.slow
 def test_half_weights_take_half_the_room(tmp_path) -> None:
     file = tmp_path / "half.onnx"
     rows = export(load(), "onnx", file, about={}, half=True)
@@ -127,3 +141,40 @@ def test_openvino_is_refused_and_leaves_nothing(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="differs from torch"):
         export(load(), "openvino", tmp_path / "tiny.xml", about={})
     assert not list(tmp_path.iterdir())
+
+
+PAGE = Path(__file__).parents[2] / "docs/export.md"
+
+
+def test_the_page_says_of_every_model_and_prompt_whether_it_can_be_exported() -> None:
+    """`python benchmarks/exportable.py --write docs/export.md` makes the table."""
+    from benchmarks.exportable import BEGIN, END, every
+
+    table = PAGE.read_text(encoding="utf-8").split(BEGIN)[1].split(END)[0]
+    rows = [line.strip("| ").split("|") for line in table.splitlines() if line.startswith("| `")]
+    assert [row[0].strip(" `") for row in rows] == every()
+    for row in rows:
+        said, why = row[1].strip(), "".join(row[2:]).strip()
+        assert why if said.startswith("no") else float(said) <= LIMIT
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [("domain-transform", "computes with OpenCV"), ("weighted-median", "rounds sizes")],
+)
+def test_a_model_that_cannot_be_traced_says_why(capsys, tmp_path, name: str, why: str) -> None:
+    code, _, err = ducos_here(capsys, "export", "--model", name, "-o", tmp_path / "x.onnx")
+    assert code == 2
+    assert why in err
+    assert "Traceback" not in err
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.slow
+def test_a_model_without_weights_can_be_exported(capsys, tmp_path) -> None:
+    file = tmp_path / "bicubic.onnx"
+    code, out, err = ducos_here(capsys, "export", "--model", "bicubic", "-o", file, "--json")
+    assert code == 0, err
+    assert max(row["depth"] for row in json.loads(out)["parity"]) <= LIMIT
+    onnx.checker.check_model(file)

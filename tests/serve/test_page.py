@@ -69,6 +69,14 @@ def test_the_doctor_speaks_as_soon_as_both_files_are_in(page: Any, pair: Pair) -
     assert page.is_enabled("#run")
 
 
+def test_advice_that_is_followed_says_so(page: Any) -> None:
+    page.click("#example-tof")
+    page.wait_for_selector("#findings li:has-text('This is taken into account')")
+    page.select_option("[name=sensor]", "unknown")
+    page.wait_for_selector("#findings button:has-text('It is time of flight')")
+    assert "taken into account" not in page.text_content("#findings")
+
+
 def test_a_wrong_file_is_said_in_words(page: Any, pair: Pair) -> None:
     upload(page, pair[0], b"this is no depth map")
     page.wait_for_selector("#findings .error")
@@ -160,6 +168,22 @@ def test_overlays_colours_and_line_change_what_is_shown(page: Any, pair: Pair) -
 
 
 # In space
+
+
+def test_the_range_of_colours_goes_by_inverse_distance(page: Any, pair: Pair) -> None:
+    """Near things have the finest steps."""
+    sharpen(page, *pair)
+
+    def metres(low: int, high: int) -> tuple[float, float]:
+        page.evaluate(f"low.value = {low}; high.value = {high}")
+        page.evaluate("low.dispatchEvent(new Event('input'))")
+        near, far = (page.text_content(name).split()[0] for name in ("#near", "#far"))
+        return float(near), float(far)
+
+    near, far = metres(0, 1000)
+    middle = metres(0, 500)[1]
+    assert middle == pytest.approx(2 / (1 / near + 1 / far), abs=0.002)
+    assert metres(500, 1000)[0] == pytest.approx(middle, abs=0.001)
 
 
 def test_space_is_not_blank_turns_and_measures(page: Any, pair: Pair) -> None:

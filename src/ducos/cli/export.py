@@ -17,13 +17,13 @@ from ducos.upscaling import Options, find_weights
 def export(
     options: Options,
     out: Annotated[
-        Path | None, typer.Option("-o", "--out", help="File to write: .onnx or .xml.")
+        Path | None, typer.Option("-o", "--out", help="File to write: .onnx, .xml or .pt2.")
     ] = None,
     to: Annotated[
         str,
         typer.Option(
-            help="Format: onnx, openvino, or pieces: graphs beside the weight file, with which this"
-            " program runs it without torch."
+            help="Format: onnx, openvino, torch-export, or pieces: graphs beside the weight file,"
+            " with which this program runs it without torch."
         ),
     ] = "onnx",
     half: Annotated[

@@ -1,5 +1,6 @@
 """Life signs of work that takes more than a moment."""
 
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -10,8 +11,11 @@ if TYPE_CHECKING:
 
 @contextmanager
 def waiting(text: str, *, quiet: bool) -> Iterator[Callable[[float], None] | None]:
-    """A spinner on stderr for work that takes more than a moment; yields what shows its share."""
-    if quiet:
+    """A spinner on stderr for work that takes more than a moment; yields what shows its share.
+
+    Where nobody would see it turn, nothing is loaded for it.
+    """
+    if quiet or not sys.stderr.isatty():
         yield None
         return
     from rich.console import Console

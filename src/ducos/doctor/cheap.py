@@ -15,7 +15,9 @@ from ducos.files import DepthMap
 def cheap_warnings(low: DepthMap, image: Floats | None = None) -> list[str]:
     """Sentences about a unit that is hard to believe, and about a mirrored map if the image
     (H, W, 3) is given; the doctor's own words and advice."""
-    flipped = [] if image is None or low.is_scattered else check_orientation(image, low, facts(low))
+    flipped: Iterable[Finding] = ()
+    if image is not None and not low.is_scattered:
+        flipped = check_orientation(image, low, facts(low), in_haste=True)
     return sentences([*unit_findings(low), *flipped])
 
 

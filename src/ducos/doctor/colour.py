@@ -100,14 +100,17 @@ def check_sizes(image: Floats, low: DepthMap) -> Iterator[Finding]:
         )
 
 
-def check_orientation(image: Floats, low: DepthMap, facts: dict[str, Any]) -> Iterator[Finding]:
+def check_orientation(
+    image: Floats, low: DepthMap, facts: dict[str, Any], *, in_haste: bool = False
+) -> Iterator[Finding]:
     """mirrored, perhaps-mirrored; turned-how where one of the two stands and the other does not.
 
-    Needs the fact `noise`; sets the fact `orientation`.
+    Needs the fact `noise`; sets the fact `orientation`, in haste only if there is a finding.
     """
     if facts["noise"] > DROWNED:
         return
-    shares = orientation_shares(image, low.depth, low.valid)
+    least = LEAST_SHARE if in_haste else 0.0
+    shares = orientation_shares(image, low.depth, low.valid, least)
     if not shares:
         return
     facts["orientation"] = shares

@@ -29,7 +29,7 @@ def common_shift(shift: str | tuple[float, float], views: Sequence[View]) -> Cor
     given = parse_shift(shift)
     if given is not None:
         return given
-    found = common_misalignment(views)
+    found = common_misalignment(views, in_haste=shift == "check")
     (H, W), (h, w) = views[0].rgb.shape[:2], views[0].depth.shape
     where = f"{found.x:.1f} px across and {found.y:.1f} px down (± {found.spread:.1f})"
     if is_misaligned(found, max(H / h, W / w)):

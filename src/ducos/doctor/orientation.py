@@ -7,17 +7,20 @@ in this: benchmarks/doctor_orientation.py has the figures of both.
 """
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ducos.arrays import AnyArray, Floats, Mask
+from ducos.doctor.fit import explained_by
 from ducos.filters import box_mean, gaussian
 from ducos.sampling import bilinear, continued, nearest
 
 UPRIGHT = "as it is"
 LONGEST_SIDE = 200  # pixels at which it is looked at
 WINDOW = 7  # pixels, of a window in which depth is explained
+REACH = WINDOW // 2
 STEP = 3  # pixels from one tried shift to the next: less than half a window
 JUMPS = 0.07  # of the measured pixels: the strongest changes of depth
 FEWEST = 30  # windows
@@ -36,33 +39,39 @@ QUARTERS: dict[str, Callable[[AnyArray], AnyArray]] = {
 }
 
 
-def orientation_shares(rgb: Floats, depth: Floats, valid: Mask) -> dict[str, float]:
+def orientation_shares(
+    rgb: Floats, depth: Floats, valid: Mask, least: float = 0.0
+) -> dict[str, float]:
     """How much of the depth the colours explain if the map was mirrored or turned so, and as it is.
 
     rgb: (H, W, 3); depth, valid: (h, w). Quarter turns are tried only if the depth map stands where
-    the image lies, or the reverse. Empty where the depth has too few jumps.
+    the image lies, or the reverse. Empty where the depth has too few jumps; and, to save half of
+    the time, if no other way explains more than `least`.
     """
     (H, W), (h, w) = rgb.shape[:2], depth.shape
     turned = (H > W and h < w) or (H < W and h > w)
     shrink = LONGEST_SIDE / max(H, W)
     size = (max(WINDOW, round(H * shrink)), max(WINDOW, round(W * shrink)))
-    colours = bilinear(np.moveaxis(rgb, -1, 0), size).astype(np.float64)
-    shares = {}
-    for name, undo in (QUARTERS if turned else FLIPS).items():
+    colours = bilinear(np.moveaxis(rgb, -1, 0), size)
+    shares: dict[str, float] = {}
+    # As it is comes last, and then has its place among equals: the first.
+    for name, undo in [*(QUARTERS if turned else FLIPS).items()][::-1]:
+        if name == UPRIGHT and max(shares.values(), default=0.0) <= least:
+            return {}
         plane, known = logarithm(undo(depth).copy(), undo(valid).copy(), size)
         steep = np.hypot(gaussian(plane, 1.0, (1, 0)), gaussian(plane, 1.0, (0, 1)))
         limit = np.quantile(steep[known], 1 - JUMPS) if known.any() else 0.0
-        jumps = known & (steep >= max(float(limit), 1e-6))
+        windows = Windows.of(plane, known, known & (steep >= max(float(limit), 1e-6)))
         # As it is, it may lie beside the picture; to be called mirrored it must fit well in place.
         reach = 2 if name == UPRIGHT else 1
         tried = [
-            explained(np.roll(colours, (STEP * down, STEP * right), (1, 2)), plane, known, jumps)
+            windows.explained_by(np.roll(colours, (STEP * down, STEP * right), (1, 2)))
             for down in range(-reach, reach + 1)
             for right in range(-reach, reach + 1)
         ]
         if min(tried) >= 0:
             shares[name] = max(tried)
-    return shares
+    return dict(reversed(shares.items()))
 
 
 def logarithm(
@@ -75,43 +84,43 @@ def logarithm(
     return plane, nearest(valid, size)
 
 
-def explained(
-    colours: NDArray[np.float64], plane: NDArray[np.float64], known: Mask, jumps: Mask
-) -> float:
-    """Mean share of the variance of plane (H, W), in windows at its jumps, that a linear function
-    of the colours (3, H, W) explains; -1 if there are too few windows."""
-    weight = known.astype(np.float64)
-    chosen = np.nonzero(jumps & (box_mean(weight, (WINDOW, WINDOW)) > 0.5))
-    if len(chosen[0]) < FEWEST:
-        return -1.0
-    whole = window_sums(weight, chosen)
+class Windows(NamedTuple):
+    """Around N of the jumps of a depth map (H, W), each n pixels, beyond the border too.
 
-    def mean(x: NDArray[np.float64]) -> NDArray[np.float64]:
-        return window_sums(weight * x, chosen) / whole
+    places: (n, N), in maps with a border of half a window; weight: (n, N), 1 where it was measured;
+    plane: (n, N), its logarithm, with a weighted mean of 0.
+    """
 
-    level = mean(plane)
-    variance = mean(plane * plane) - level**2
-    centres = [mean(colour) for colour in colours]
-    shared = np.stack([mean(c * plane) - m * level for c, m in zip(colours, centres)], -1)
-    own = np.empty((*level.shape, 3, 3))
-    for i in range(3):
-        for j in range(i, 3):
-            both = mean(colours[i] * colours[j]) - centres[i] * centres[j]
-            own[..., i, j] = own[..., j, i] = both
-    slope = np.linalg.solve(own + GRAIN * np.eye(3), shared[..., None])[..., 0]
-    share = (slope * shared).sum(-1) / np.maximum(variance, 1e-9)
-    return float(share.clip(0, 1).mean())
+    places: NDArray[np.intp]
+    weight: NDArray[np.float32]
+    plane: NDArray[np.float32]
+
+    @classmethod
+    def of(cls, plane: NDArray[np.float64], known: Mask, jumps: Mask) -> "Windows":
+        """Those that were measured for the most part."""
+        weight = known.astype(np.float32)
+        rows, columns = np.nonzero(jumps & (box_mean(weight, (WINDOW, WINDOW)) > 0.5))
+        width, steps = plane.shape[1] + 2 * REACH, np.arange(WINDOW)
+        places = (steps[:, None] * width + steps).reshape(-1, 1) + (rows * width + columns)
+        inside = bordered(weight).take(places)
+        return cls(places, inside, centred(bordered(plane).take(places), inside))
+
+    def explained_by(self, colours: Floats) -> float:
+        """Mean share of the variance of the depth in the windows that a linear function of the
+        colours (3, H, W) explains; -1 if there are too few windows."""
+        if self.places.shape[1] < FEWEST:
+            return -1.0
+        patches = np.stack([bordered(colour).take(self.places) for colour in colours])
+        explained = explained_by(centred(patches, self.weight), self.plane, GRAIN, self.weight)
+        variance = (self.weight * self.plane**2).sum(0) / self.weight.sum(0)
+        return float((explained / np.maximum(variance, 1e-9)).clip(0, 1).mean())
 
 
-def window_sums(x: NDArray[np.float64], chosen: tuple[AnyArray, ...]) -> NDArray[np.float64]:
-    """Sums of x (H, W) over the windows around the chosen rows and columns; beyond the border it
-    is 0."""
-    (H, W), reach = x.shape, WINDOW // 2
-    padded = np.zeros((H + 2 * reach, W + 2 * reach))
-    padded[reach : reach + H, reach : reach + W] = x
-    pairs = padded[:-1] + padded[1:]
-    down = pairs[:H] + pairs[2 : 2 + H] + pairs[4 : 4 + H] + padded[6 : 6 + H]  # WINDOW rows
-    pairs = down[:, :-1] + down[:, 1:]
-    row, left = chosen
-    sums = pairs[row, left] + pairs[row, left + 2] + pairs[row, left + 4] + down[row, left + 6]
-    return np.asarray(sums)
+def bordered(x: AnyArray) -> NDArray[np.float32]:
+    """(H, W) with a border of 0 around it, half a window wide."""
+    return np.pad(x.astype(np.float32), REACH)
+
+
+def centred(x: AnyArray, weight: AnyArray) -> NDArray[np.float32]:
+    """(..., n, N) without the weighted mean of each window."""
+    return np.asarray(x - ((weight * x).sum(-2) / weight.sum(0))[..., None, :], np.float32)

@@ -3,7 +3,7 @@
 Near the first answer, which comes from edges; `registration` says how the two go together.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ducos.arrays import AnyArray, Floats, Mask
+from ducos.doctor.fit import explained_by
 from ducos.doctor.shifts import BLOCKS, FEWEST_BLOCKS, Misalignment, drawn_anew, peak, scatter
 from ducos.filters import correlate, maximum, minimum
 
@@ -20,6 +21,9 @@ CONTRADICTION = 1.5, 0.5  # between the two answers, in colour and depth pixels
 WINDOWS, FEWEST_WINDOWS = 600, 30  # around depth edges
 LEAST_JUMP = 0.03  # of the depth, between neighbours: what makes such an edge
 COLOUR_NOISE = 1e-4  # variance: fainter colours explain nothing
+
+
+Harmless = Callable[[Misalignment], bool]  # whether nobody would act on a shift, were it certain
 
 
 class View(NamedTuple):
@@ -32,7 +36,7 @@ class View(NamedTuple):
 
 class Windows(NamedTuple):
     """Of a view: its depth (h, w), centres (N, 2) of windows around depth edges, and sums of the
-    colours from above (H + 1, W, 3), of which all means over areas are made."""
+    colours from above (3, H + 1, W), of which all means over areas are made."""
 
     depth: Floats
     centres: NDArray[np.intp]
@@ -45,14 +49,15 @@ class Windows(NamedTuple):
 
 
 def refined(
-    first: Misalignment, rivals: NDArray[np.floating], views: Sequence[View]
+    first: Misalignment, rivals: NDArray[np.floating], views: Sequence[View], harmless: Harmless
 ) -> Misalignment:
     """The shift near the first answer at which colours explain the depth of the views best.
 
     Two square grids of shifts, the second half as wide and half as coarse; the scatter is the
     second one's. The result is the mean of both answers, each weighted by the inverse of its
     squared scatter. Maps without enough windows keep the first answer. If colours explain more at
-    one of the rivals (n, 2), other shifts at which edges agree, the doctor cannot tell.
+    one of the rivals (n, 2), other shifts at which edges agree, the doctor cannot tell; nobody asks
+    if the shift is harmless.
     """
     (H, W), (h, w) = views[0].rgb.shape[:2], views[0].depth.shape
     ratio = max(1.0, H / h, W / w)
@@ -65,7 +70,7 @@ def refined(
     if len(centres) < FEWEST_WINDOWS:
         return _kept(first, ratio)
     all_windows = [
-        Windows(view.depth, part, _running_sum(view.rgb, 0))
+        Windows(view.depth, part, _running_sum(np.moveaxis(view.rgb, -1, 0), 1))
         for view, part in zip(views, places, strict=True)
     ]
     blocks = (BLOCKS * centres[:, 0] // h) * BLOCKS + BLOCKS * centres[:, 1] // w
@@ -90,6 +95,16 @@ def refined(
     peaks = np.array([peak(surface) for surface in drawn_anew(scores)])
     spread = scatter((peaks - (across, down)) * step)
     x, y = x + across * step, y + down * step
+    trust, first_trust = (max(each, SURELY) ** -2 for each in (spread, first.spread))
+    share = trust / (trust + first_trust)
+    both = replace(
+        first,
+        x=first.x + share * (x - first.x),
+        y=first.y + share * (y - first.y),
+        spread=(trust + first_trust) ** -0.5,
+    )
+    if harmless(both):
+        return both
     reason = ""
     apart = np.hypot(x - first.x, y - first.y)
     if apart > max(_limit(CONTRADICTION, ratio), 2 * np.hypot(spread, first.spread)):
@@ -98,13 +113,9 @@ def refined(
         reason = "another shift fits the RGB values better"
     elif len(which) < FEWEST_BLOCKS:
         reason = "there are too few depth edges"
-    trust, first_trust = (max(each, SURELY) ** -2 for each in (spread, first.spread))
-    share = trust / (trust + first_trust)
-    x, y = first.x + share * (x - first.x), first.y + share * (y - first.y)
-    spread = (trust + first_trust) ** -0.5
-    if not reason and spread > _limit(LARGEST_REFINED_SPREAD, ratio):
+    elif both.spread > _limit(LARGEST_REFINED_SPREAD, ratio):
         reason = "different parts of the image suggest different shifts"
-    return replace(first, x=x, y=y, spread=spread, certain=not reason, reason=reason)
+    return replace(both, certain=not reason, reason=reason)
 
 
 def _outdone(
@@ -166,29 +177,26 @@ def _explained(
     lie if the depth is moved back by the shift.
     """
     depth, centres, summed_down = windows
-    (H, W), (h, w) = (summed_down.shape[0] - 1, summed_down.shape[1]), depth.shape
+    (H, W), (h, w) = (summed_down.shape[1] - 1, summed_down.shape[2]), depth.shape
     offsets = np.arange(-half, half + 1)
-    rows = centres[:, 0, None, None] + offsets[:, None]
-    columns = centres[:, 1, None, None] + offsets
-    target = depth[rows, columns].reshape(len(centres), -1).astype(np.float64)
+    # All pixels of all windows, (n², N): long lines of windows, which is what numpy is fast at.
+    inside = (offsets[:, None] * w + offsets).reshape(-1, 1)
+    places = inside + (centres[:, 0] * w + centres[:, 1])
     # What a plane explains, in depth and in colour, tells nothing about the place of an edge.
     planes = np.stack(np.broadcast_arrays(1.0, offsets[:, None], offsets), -1).reshape(-1, 3)
     planes, _ = np.linalg.qr(planes)
-    apart = np.eye(len(planes)) - planes @ planes.T
-    target = target @ apart
-    variance = np.maximum((target**2).mean(1), 1e-20)
-    noise = COLOUR_NOISE * np.eye(3)
+    target = depth.reshape(-1)[places].astype(np.float64)
+    target -= planes @ (planes.T @ target)
+    variance = np.maximum((target**2).mean(0), 1e-20)
+    planes, target = planes.astype(np.float32), target.astype(np.float32)
     result = np.empty((len(centres), len(down), len(across)))
     for i, y in enumerate(down):
-        summed = _running_sum(_means(summed_down, np.arange(h + 1) * H / h - y, 0), 1)
+        summed = _running_sum(_means(summed_down, np.arange(h + 1) * H / h - y, 1), 2)
         for j, x in enumerate(across):
-            colour = _means(summed, np.arange(w + 1) * W / w - x, 1)
-            patch = colour[rows, columns].reshape(len(centres), -1, 3)
-            patch = apart @ patch
-            turned = patch.transpose(0, 2, 1) / patch.shape[1]
-            shared = turned @ target[..., None]  # (N, 3, 1)
-            weights = np.linalg.solve(turned @ patch + noise, shared)
-            result[:, i, j] = (shared * weights).sum((1, 2)) / variance
+            colour = _means(summed, np.arange(w + 1) * W / w - x, 2).astype(np.float32)
+            patch = colour.reshape(3, -1).take(places, 1)  # (3, n², N)
+            patch -= planes @ (planes.T @ patch)
+            result[:, i, j] = explained_by(patch, target, COLOUR_NOISE) / variance
     return result
 
 
@@ -207,6 +215,10 @@ def _means(
     before = np.minimum(borders.astype(int), last - 1)
     shape = [-1 if each == axis else 1 for each in range(summed.ndim)]
     part = (borders - before).reshape(shape)
-    at_borders = summed.take(before, axis) * (1 - part) + summed.take(before + 1, axis) * part
+    at_borders = summed.take(before, axis)
+    step = summed.take(before + 1, axis)
+    step -= at_borders
+    step *= part
+    at_borders += step
     lengths = np.maximum(np.diff(borders), 1e-6).reshape(shape)
     return np.diff(at_borders, axis=axis) / lengths

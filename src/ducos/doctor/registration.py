@@ -28,8 +28,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ducos.arrays import Floats, Mask
+from ducos.doctor.colour import is_misaligned
 from ducos.doctor.edges import agreement, colour_edges, depth_edges, working_size
-from ducos.doctor.refinement import View, refined
+from ducos.doctor.refinement import Harmless, View, refined
 from ducos.doctor.shifts import (
     BLOCKS,
     FEWEST_BLOCKS,
@@ -55,14 +56,23 @@ def misalignment(rgb: Floats, depth: Floats, valid: Mask) -> Misalignment:
     return common_misalignment([View(rgb, depth, valid)])
 
 
-def common_misalignment(views: Sequence[View]) -> Misalignment:
-    """The one shift of all views, which have the same sizes."""
-    H, W = views[0].rgb.shape[:2]
+def common_misalignment(views: Sequence[View], *, in_haste: bool = False) -> Misalignment:
+    """The one shift of all views, which have the same sizes.
+
+    in_haste: not better known than is needed to say, by `is_misaligned`, that all is well.
+    """
+    (H, W), (h, w) = views[0].rgb.shape[:2], views[0].depth.shape
     views = [_eased(view) for view in views]
-    found = _measured(views)
     down, across = H / views[0].rgb.shape[0], W / views[0].rgb.shape[1]
-    spread = max(down, across) * found.spread
-    return replace(found, x=across * found.x, y=down * found.y, spread=spread)
+
+    def in_full(found: Misalignment) -> Misalignment:
+        spread = max(down, across) * found.spread
+        return replace(found, x=across * found.x, y=down * found.y, spread=spread)
+
+    def harmless(found: Misalignment) -> bool:
+        return in_haste and not is_misaligned(in_full(found), max(H / h, W / w))
+
+    return in_full(_measured(views, harmless))
 
 
 def _eased(view: View) -> View:
@@ -76,7 +86,7 @@ def _eased(view: View) -> View:
     return view._replace(rgb=np.ascontiguousarray(np.moveaxis(small, 0, -1)))
 
 
-def _measured(views: Sequence[View]) -> Misalignment:
+def _measured(views: Sequence[View], harmless: Harmless) -> Misalignment:
     """The shift in pixels of the pictures as they are."""
     (H, W), (h, w) = views[0].rgb.shape[:2], views[0].depth.shape
     size, reach = working_size(H, W)
@@ -89,10 +99,12 @@ def _measured(views: Sequence[View]) -> Misalignment:
     scores = gaussian(scores, (0, SMOOTHING * ratios[0], SMOOTHING * ratios[1]))
     to_colour = (W / size[1], H / size[0])
     first = _best_shift(scores, to_colour, max(1.0, *ratios))
-    if not first.certain:
+    # The second answer moves it, but does not change how much it is doubted.
+    anywhere = replace(first, x=float("inf"))
+    if not first.certain or harmless(anywhere):
         return first
     rivals = other_peaks(scores.sum(0), max(2, *ratios)) * to_colour
-    return refined(first, rivals, views)
+    return refined(first, rivals, views, harmless)
 
 
 def _best_shift(

@@ -1,5 +1,7 @@
 """Files of other runtimes: how each is written, and how it is run again to be measured.
 
+`program` has the one that torch itself reads.
+
 The graph of `WholePass` is traced once, by torch's tracer, with every size left open. It holds no
 operator that resizes: OpenVINO leaves `antialias` out of ONNX's Resize, and so was wrong by most of
 the range. Matrices resample instead (`resize.by_matrices`).
@@ -20,8 +22,9 @@ import numpy as np
 import torch
 from torch import nn
 
-from ducos.errors import InputError, needed, one_line
+from ducos.errors import InputError, needed
 from ducos.export.parity import Agreement, Pair, Run, measured, refuse_if_wrong, scene
+from ducos.export.refusal import reason
 from ducos.export.whole_pass import INPUTS, OUTPUTS, WholePass
 from ducos.files import atomic_write
 
@@ -32,12 +35,14 @@ FORMAT = "ducos-export-1"
 
 
 class Format(NamedTuple):
-    """suffix: of its files; write(graph as ONNX, path); open(path) -> how to run it; about."""
+    """suffix: of its files; write(model, what the header says, half, path); open(path) -> how to
+    run it; about; halves: whether it stores weights as 16-bit floats, if half is asked for."""
 
     suffix: str
-    write: Callable[[bytes, Path], None]
+    write: Callable[[nn.Module, dict[str, Any], bool, Path], None]
     open: Callable[[Path], Run]
     about: str
+    halves: bool = True
 
 
 def onnx_graph(model: nn.Module, about: dict[str, Any]) -> bytes:
@@ -64,15 +69,19 @@ def onnx_graph(model: nn.Module, about: dict[str, Any]) -> bytes:
                 dynamo=False,
             )
             graph = onnx.load(place)
-    except (RuntimeError, TypeError, ValueError, IndexError) as problem:
+    except Exception as problem:  # whatever a model does that a tracer cannot follow
         raise InputError(
-            f"{type(model).__name__} cannot be exported: {one_line(problem)}; choose ducos-tiny or "
+            f"{type(model).__name__} cannot be exported: {reason(problem)}; choose ducos-tiny or "
             "another model of docs/export.md"
         ) from None
-    subjects = {subject: list(words) for subject, words in whole.network.subjects.items()}
-    header = {"format": FORMAT, "words": json.dumps(subjects), "about": json.dumps(about)}
-    onnx.helper.set_model_props(graph, header)
+    onnx.helper.set_model_props(graph, header(whole, about))
     return graph.SerializeToString()
+
+
+def header(whole: WholePass, about: dict[str, Any]) -> dict[str, str]:
+    """What a file says of itself."""
+    subjects = {subject: list(words) for subject, words in whole.network.subjects.items()}
+    return {"format": FORMAT, "words": json.dumps(subjects), "about": json.dumps(about)}
 
 
 def in_half(graph: bytes) -> bytes:
@@ -115,18 +124,18 @@ def run_onnx(path: Path) -> Run:
     return lambda feed: tuple(session.run(None, {k: v for k, v in feed.items() if k in taken}))
 
 
-def write_onnx(graph: bytes, path: Path) -> None:
-    """As it is."""
-    path.write_bytes(graph)
+def write_onnx(model: nn.Module, about: dict[str, Any], half: bool, path: Path) -> None:
+    """One file, as it is."""
+    graph = onnx_graph(model, about)
+    path.write_bytes(in_half(graph) if half else graph)
 
 
 def run_openvino(path: Path) -> Run:
     """An .xml or .onnx file in OpenVINO."""
     openvino = needed("openvino", "export")
-    # By default OpenVINO may compute with 16 bits where the processor can.
-    compiled = openvino.Core().compile_model(
-        os.fspath(path), "CPU", {"INFERENCE_PRECISION_HINT": "f32"}
-    )
+    # By default OpenVINO may compute with 16 bits where the processor can, and reorder sums.
+    hints = {"INFERENCE_PRECISION_HINT": "f32", "EXECUTION_MODE_HINT": "ACCURACY"}
+    compiled = openvino.Core().compile_model(os.fspath(path), "CPU", hints)
     taken = {name for each in compiled.inputs for name in each.get_names()}
 
     def run(feed: dict[str, Any]) -> tuple[Any, ...]:
@@ -136,16 +145,40 @@ def run_openvino(path: Path) -> Run:
     return run
 
 
-def write_openvino(graph: bytes, path: Path) -> None:
+def write_openvino(model: nn.Module, about: dict[str, Any], half: bool, path: Path) -> None:
     """An .xml file with its weights in a .bin file beside it."""
     openvino = needed("openvino", "export")
-    read = openvino.Core().read_model(graph)
+    graph = onnx_graph(model, about)
+    read = openvino.Core().read_model(in_half(graph) if half else graph)
     openvino.save_model(read, os.fspath(path), compress_to_fp16=False)
+
+
+def write_program(model: nn.Module, about: dict[str, Any], half: bool, path: Path) -> None:
+    """What `torch.export` makes of it, without this package's code."""
+    from ducos.export.program import program
+
+    whole = WholePass(model).eval()
+    torch.export.save(program(whole), path, extra_files=header(whole, about))
+
+
+def run_program(path: Path) -> Run:
+    """A .pt2 file in torch."""
+    module = torch.export.load(path).module()
+
+    def run(feed: dict[str, Any]) -> tuple[Any, ...]:
+        with torch.inference_mode():
+            said = module(*(torch.tensor(feed[name]) for name in INPUTS))
+        return tuple(each.numpy() for each in said)
+
+    return run
 
 
 FORMATS = {
     "onnx": Format(".onnx", write_onnx, run_onnx, "onnxruntime, in C++, Python or a browser"),
     "openvino": Format(".xml", write_openvino, run_openvino, "OpenVINO; weights in a .bin beside"),
+    "torch-export": Format(
+        ".pt2", write_program, run_program, "torch, without this package", halves=False
+    ),
 }
 
 
@@ -162,14 +195,13 @@ def export(
         How far the file is from torch, pair by pair.
     """
     kind = format_of(to, out)
-    graph = onnx_graph(model, about)
-    stored = model
-    if half:
-        graph, stored = in_half(graph), rounded(model)
+    if half and not kind.halves:
+        raise InputError(f"{to} files hold weights as they are; leave --half out, or choose onnx")
+    stored = rounded(model) if half else model
     with atomic_write(out) as temporary:  # which has the suffix of `out`: runtimes go by it
         beside = temporary.with_suffix(".bin")  # OpenVINO's weights
         try:
-            kind.write(graph, temporary)
+            kind.write(model, about, half, temporary)
             run = kind.open(temporary)
             rows = measured(stored, run)
             refuse_if_wrong(rows)

@@ -80,7 +80,8 @@ class TinyPrompt(nn.Module):
         H, W = rgb.shape[-2:]
         # Other sizes are stretched a little, so that every feature map covers exactly the image.
         n = self.multiple_of
-        image = bilinear(rgb, (-(-H // n) * n, -(-W // n) * n))
+        # Upwards by a division of positive numbers: runtimes round negative ones differently.
+        image = bilinear(rgb, ((H + n - 1) // n * n, (W + n - 1) // n * n))
         features, x = self.seen(image)
         depth = from_cells(self.head(x), STRIDE)
         return Prompt(features, bilinear(depth, (H, W)))
