@@ -45,7 +45,7 @@ from ducos.runtime import can_run, description
 from ducos.synth.generate import Manifest
 from ducos.training.recipe import ChooseConfig, Recipe, RenderSet, load_recipe
 from ducos.training.stages import chained, check_folders, is_finished
-from ducos.upscaling import WEIGHTS, Options, count_all, super_resolve
+from ducos.upscaling import WEIGHTS, Options, count_all, default_model, super_resolve
 from ducos.upscaling.weights import FACTS
 
 SOURCE = Path(ducos.__file__).parents[1]
@@ -343,7 +343,7 @@ def embed(path: Path, target: Path, recipe: Recipe, choice: Choice, out: Path) -
     keep_branches(target, before)
     if target.parent == WEIGHTS:
         export_pieces(target)
-        count_and_measure(target.stem)
+        count_and_measure()
 
 
 def keep_branches(base: Path, before: dict[str, Tensor]) -> None:
@@ -366,12 +366,12 @@ def keep_branches(base: Path, before: dict[str, Tensor]) -> None:
             print(f"{path.name} rested on other weights of {base.stem} and is gone: make it again")
 
 
-def count_and_measure(name: str) -> None:
+def count_and_measure() -> None:
     """What the package stores about its weights: `ducos models`, `ducos selftest`."""
     FACTS.write_text(json.dumps(count_all(), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     expected = {
         each: round(scores(super_resolve(RGB, LOW, unit="mm", model=each))["rmse_cm"], 4)
-        for each in ("bicubic", name)
+        for each in ("bicubic", default_model())
     }
     STORED.write_text(json.dumps(expected) + "\n")
     print(f"example: {expected}")
