@@ -130,7 +130,7 @@ for seed in range(int(given["--seed"]), int(given["--seed"]) + int(given["--scen
         for name in files.values():
             (out / name).touch()
         with (out / "manifest.jsonl").open("a") as stream:
-            stream.write(json.dumps({{"scene": seed, **files}}) + chr(10))
+            stream.write(json.dumps({{"scene": seed, "assets": [], **files}}) + chr(10))
 (out / "called.json").write_text(json.dumps(given))
 """
 
