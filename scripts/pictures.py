@@ -108,7 +108,7 @@ def flying(example: Example) -> Picture:
         ("bicubic, every pixel", example.maps.smooth, {}, False),
         ("result, every pixel", depth, {}, False),
         ("result, as --cloud writes it", depth, example.result.doubts, True),
-        ("truth", example.truth, {}, True),
+        ("ground truth", example.truth, {}, True),
     ):
         near = (values > 0.1) & (values < 4)
         points = point_cloud(values, near, example.rgb, camera, **doubt, drop_flying=drop)
@@ -133,7 +133,7 @@ def inside(example: Example) -> Picture:
     nearness = relative[0, 0, :H, :W].numpy()
     everywhere = np.ones(example.size, bool)
     panels = [
-        ("colour", np.rint(255 * example.rgb).astype(np.uint8)),
+        ("image", np.rint(255 * example.rgb).astype(np.uint8)),
         (
             "input",
             example.scale.paint(
@@ -151,7 +151,7 @@ def inside(example: Example) -> Picture:
 def protocols(example: Example) -> Picture:
     """Resamplings and the field's protocols, with what they do to the truth."""
     names = [name for name in DEGRADATIONS if name not in SENSORS]
-    panels = [("truth", example.scale.paint(example.truth, example.truth_valid))]
+    panels = [("ground truth", example.scale.paint(example.truth, example.truth_valid))]
     panels += [(name, degraded(example, name)) for name in names]
     return np.vstack([grid(panels, columns=4, width=300), example.scale.bar(1200)])
 
@@ -215,7 +215,7 @@ def shift(example: Example) -> Picture:
     """The pair moved by 2 and 1 of its pixels: upscaled as it is, and moved back as measured."""
     beside = files.as_depth(np.roll(example.low, (1, 2), (0, 1)), unit="m")
     found = shift_to_undo("auto", example.rgb, beside)
-    panels = [("colour", np.rint(255 * example.rgb).astype(np.uint8))]
+    panels = [("image", np.rint(255 * example.rgb).astype(np.uint8))]
     for words, by in (("off", (0, 0)), (f"auto: {found.x:.0f},{found.y:.0f}", (found.x, found.y))):
         result = super_resolve(example.rgb, beside, shift=by)
         error = np.abs(result.depth - example.truth)[example.truth_valid]

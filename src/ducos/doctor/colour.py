@@ -55,7 +55,7 @@ def check_sizes(image: Floats, low: DepthMap) -> Iterator[Finding]:
     ratios = (H / h, W / w)
     mismatch = max(ratios[0] / ratios[1], ratios[1] / ratios[0])
     numbers = {"ratio_down": ratios[0], "ratio_across": ratios[1], "mismatch": mismatch}
-    sizes = f"colour {W}×{H}, depth {w}×{h}"
+    sizes = f"image {W}×{H}, depth map {w}×{h}"
     if (H > W and h < w) or (H < W and h > w):
         yield Finding(
             "turned",

@@ -31,7 +31,7 @@ def report_picture(report: Report) -> Picture:
     H, W = report.rgb.shape[:2]
     size = (PANEL, max(1, min(2 * PANEL, round(PANEL * H / W))))
     colour = _resized((report.rgb * 255).round().astype(np.uint8), size, smooth=True)
-    panels = [(f"colour {W} x {H}", colour)]
+    panels = [(f"image {W} x {H}", colour)]
     if report.low is not None:
         h, w = report.low.depth.shape
         panels.append(

@@ -29,7 +29,7 @@ NARROWEST, WIDEST, HIGHEST = 320, 640, 960  # of a panel, in pixels
 INK, PAPER, FAINT, TEXT = (24, 24, 28), (255, 255, 255), (222, 222, 226), (235, 235, 235)
 HATCH = ((40, 40, 40), (170, 170, 170))  # no palette has greys, so holes stand out
 CURVES: dict[str, tuple[Colour, int]] = {  # in the order in which they are drawn
-    "truth": ((175, 175, 180), 7),
+    "ground truth": ((175, 175, 180), 7),
     "bicubic": ((224, 120, 30), 2),
     "result": ((20, 90, 190), 3),
 }
@@ -143,7 +143,7 @@ class Maps:
             "result": (self.depth, self.valid),
         }
         if self.truth is not None:
-            named["truth"] = (self.truth, self.truth != 0)
+            named["ground truth"] = (self.truth, self.truth != 0)
         return named
 
 
@@ -185,12 +185,12 @@ def overview(maps: Maps, places: Sequence[Window] = (), line: Line | None = None
     h, w = maps.low.shape
     size = panel_size(H, W)
     panels = [
-        (f"colour {W} x {H}", _marked(maps.colour, size, places, line)),
+        (f"image {W} x {H}", _marked(maps.colour, size, places, line)),
         (f"input {w} x {h}", _panel(maps.scale, maps.low, maps.low_valid, size)),
         (f"result {W} x {H}", _panel(maps.scale, maps.depth, maps.valid, size)),
     ]
     if maps.truth is not None:
-        panels.append(("truth", _panel(maps.scale, maps.truth, maps.truth != 0, size)))
+        panels.append(("ground truth", _panel(maps.scale, maps.truth, maps.truth != 0, size)))
     row = side_by_side([(text, _widened(picture)) for text, picture in panels])
     return np.vstack([row, maps.scale.bar(row.shape[1])])
 
@@ -213,7 +213,7 @@ def crop_strips(maps: Maps, places: Sequence[Window], side: int = 240) -> Pictur
         for tile, rim in zip(tiles, [frame] + [INK] * len(named), strict=True):
             tile[:2], tile[-2:], tile[:, :2], tile[:, -2:] = rim, rim, rim, rim
         lines.append(tiles)
-    names = ["colour", *named]
+    names = ["image", *named]
     first = [captioned(name, tile) for name, tile in zip(names, lines[0], strict=True)]
     return np.vstack([np.hstack(first), *(np.hstack(tiles) for tiles in lines[1:])])
 
@@ -269,7 +269,7 @@ def profile(maps: Maps, line: Line, area: tuple[int, int] = (760, 480)) -> Pictu
     draw.ellipse((x + 8, 37, x + 16, 45), fill=INK)
     draw.text((x + 32, 33), "input", fill=INK, font=font)
     x += 32 + draw.textlength("input", font) + 22
-    for name in ("bicubic", "result", "truth"):
+    for name in ("bicubic", "result", "ground truth"):
         if name in cut:
             colour, thick = CURVES[name]
             draw.line((x, 41, x + 26, 41), fill=colour, width=thick)
