@@ -91,14 +91,18 @@ def test_a_faithful_result_agrees_with_its_measurements(odd: Any) -> None:
 
 @pytest.mark.parametrize("prior", ["bent", "flat"])
 def test_a_prior_says_what_it_says_on_torch(odd: Any, prior: str) -> None:
-    """Of another size, without a scale, and nearer is more."""
+    """Of another size, without a scale, and nearer is more; a flat one is not used."""
     rgb, depth = odd
-    given = rgb[::2, ::3].mean(-1) ** 2 if prior == "bent" else np.ones((20, 30), np.float32)
+    scene = read_depth(PAIRS["tof"].depth, unit="mm").depth[:61, :97]
+    nearer = 1 / np.where(scene > 0, scene, scene.max()) ** 2
+    given = area(nearer, (50, 80)) if prior == "bent" else np.ones((20, 30), np.float32)
     options = {"model": "ducos-small", "prior": given, "any_aspect": True, "unit": "m"}
     ours, torchs = both(rgb, depth, shift="off", **options)
     assert_alike(ours, torchs)
     assert np.abs(ours.leaned - torchs.leaned).max() < 1e-4
     assert (ours.leaned.max() > 0.1) == (prior == "bent")
+    for result in (ours, torchs):
+        assert any("prior was not used" in said for said in result.warnings) == (prior == "flat")
 
 
 def test_tensors_in_tensors_out() -> None:

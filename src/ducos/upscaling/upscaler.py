@@ -36,6 +36,11 @@ MARGIN = 0.25
 LOOKS = ("check", "auto")  # shifts that are measured
 FIXED = ("model", "runtime", "device", "accept_noncommercial")  # of an upscaler, once it is made
 
+UNUSED_PRIOR = (
+    "the prior was not used: it is flat, or its details are not where those of the depth map are,"
+    " as of another image"
+)
+
 
 class Upscaler:
     """A model that is loaded once and called many times, also from several threads.
@@ -113,6 +118,8 @@ class Upscaler:
                 options=options,
             )
             answer = self.runtime.answer(question, progress)
+            if question.prior is not None and answer.leaned is not None and not answer.leaned.any():
+                warnings.append(UNUSED_PRIOR)
         bounds = allowed_range(given) if self.runtime.bounded else None
         maps, residual = finished(answer, given, steps, options, bounds)
         if is_tensor(depth):
