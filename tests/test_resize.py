@@ -450,3 +450,30 @@ def test_moving_repeats_the_border_or_fills_in() -> None:
     assert moved(x, -1, -1, beyond=0).tolist() == [[5, 6, 0], [0, 0, 0]]
     assert moved(x > 2, 1, 0, beyond=False).tolist() == [[False, False, False], [False, True, True]]
     assert moved(x, 9, 9, beyond=7).tolist() == [[7, 7, 7], [7, 7, 7]]
+
+
+def test_moving_leaves_other_axes_alone() -> None:
+    x = torch.arange(24.0).reshape(1, 2, 3, 4)
+    for beyond in (None, -1.0):
+        planes = [moved(plane, 1, -1, beyond) for plane in x[0]]
+        assert torch.equal(moved(x, 1, -1, beyond)[0], torch.stack(planes))
+
+
+@pytest.mark.parametrize("axis", [2, 3])
+@pytest.mark.parametrize("backwards", [False, True])
+def test_where_no_pixel_is_valid_there_is_no_distance(axis: int, backwards: bool) -> None:
+    known = torch.zeros(1, 1, 3, 3, dtype=torch.bool)
+    assert (_next_valid(known, axis, backwards)[1] == 0).all()
+
+
+def test_guided_filling_of_a_batch_is_that_of_its_images() -> None:
+    torch.manual_seed(0)
+    x, guide = (
+        torch.rand(2, 1, 12, 9) * torch.tensor([1.0, 50.0])[:, None, None, None],
+        torch.rand(2, 3, 12, 9),
+    )
+    valid = torch.rand(2, 1, 12, 9) > 0.4
+    both = fill_holes(x, valid, guide, 1.0)
+    for n in range(2):
+        alone = fill_holes(x[n : n + 1], valid[n : n + 1], guide[n : n + 1], 1.0)
+        assert torch.allclose(both[n : n + 1], alone, rtol=1e-6)
