@@ -95,7 +95,11 @@ def main() -> None:
                         left -= 1
     found = [json.loads(path.read_text()) for path in sorted(options.out.glob("*.json"))]
     if options.json:
-        stated = {"run": "prior-ablations", "command": COMMAND, "weights": version_of("ducos-tiny")}
+        stated = {
+            "run": "prior-ablations",
+            "command": COMMAND,
+            "weights": f"ducos-tiny {version_of('ducos-tiny')}",
+        }
         stated["digest"] = hashlib.sha256(START.read_bytes()).hexdigest()[:12]
         write_json(options.json, {**stated, "date": date.today().isoformat(), "runs": found})
     for table, rows in TABLES.items():
