@@ -1,14 +1,13 @@
-r"""The paper's own network and the released one, trained for a minute each, beside ours.
+r"""The paper's own network and the released one, trained for minutes each, beside ours.
 
     python benchmarks/paper_network.py -o runs/paper-network --weights dinov2-s.safetensors \
         --train data/synth --heldout data/heldout [--json docs/results/paper-network.json]
 
 Each network starts from random weights with the same frozen DINOv2-S (from the hub, or by
-scripts/convert_dinov2_onnx.py) and the same patches (configs/paper-network.toml), and gets about
-the same CPU time; the number of steps follows from what one step costs. The score is RMSE relative
-to bicubic's on crops of held-out scenes, since the paper's networks take a minute for a whole
-image. A row is finished when its weights are there; the same command goes on where it was stopped,
-and --show tells what there is.
+scripts/convert_dinov2_onnx.py) and the same patches (configs/paper-network.toml); how many steps
+each gets follows from what one costs. The score is RMSE relative to bicubic's on crops of held-out
+scenes, since the paper's networks take a minute for a whole image. A row is finished when its
+weights are there; the same command goes on where it was stopped, and --show tells what there is.
 """
 
 import argparse
@@ -29,8 +28,8 @@ from ducos.training import load_config, train
 CONFIG = Path("configs/paper-network.toml")
 # Name -> (steps, what differs from the config). About 0.3, 0.75 and 0.06 CPU seconds a step.
 ROWS: dict[str, tuple[int, tuple[str, ...]]] = {
-    "ducos": (200, ()),
-    "ducos-released": (80, ("model.name=ducos-released",)),
+    "ducos": (800, ()),
+    "ducos-released": (250, ("model.name=ducos-released",)),
     "ducos-compact": (1000, ("model.name=ducos-compact", "train.rate=1e-3")),
 }
 COMMAND = (
